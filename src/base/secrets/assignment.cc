@@ -253,11 +253,16 @@ struct PlaceholderBegins {
     for (size_t n = 0; n < placeholders.size(); ++n) {
       const uint64_t bit = uint64_t{1} << n;
       for (size_t at = 0; at < bits.size(); ++at) {
-        for (size_t c = 0; c < bits[at].size(); ++c) {
-          const bool fits =
-              at >= placeholders[n].size() || to_lower(static_cast<char>(c)) == placeholders[n][at];
-          bits[at][c] |= fits ? bit : 0;
+        if (at >= placeholders[n].size()) {
+          for (uint64_t& any : bits[at]) {
+            any |= bit;
+          }
+          continue;
         }
+        const char c = placeholders[n][at];
+        const bool is_letter = c >= 'a' && c <= 'z';
+        bits[at][static_cast<uint8_t>(c)] |= bit;
+        bits[at][static_cast<uint8_t>(is_letter ? c - 'a' + 'A' : c)] |= bit;
       }
     }
   }
