@@ -7,6 +7,7 @@
 #include "core/agents/hub.h"
 #include "core/conversation/task_acts.h"
 #include "core/dead_letters/dead_letter_retry.h"
+#include "core/delivery/routing.h"
 #include "core/humans/escalation_acts.h"
 #include "core/machine/context.h"
 #include "core/model/refusal.h"
@@ -209,9 +210,7 @@ Outcome retry_dead_letter(Context& context, DeadLetter& letter, AgentRef stand_i
   }
   const MessageRef message = t.messages.find(letter.message);
   if (!t.has_room(receiver, t.messages.message(message).sender)) {
-    return refuse(Code::queue_full, "the inbox of " + quoted(t.agents[receiver].name) +
-                                        " is nearly full, and has no room for more of " +
-                                        quoted(letter.sender) + " (queue_max)");
+    return refuse_full(t, receiver, t.messages.message(message).sender);
   }
   const DeliveryRef delivery = t.messages.delivery_to(message, named);
   if (stand_in != none) {

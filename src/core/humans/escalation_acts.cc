@@ -45,13 +45,13 @@ uint64_t escalate_if_room(Dispatch& dispatch, Escalation escalation) {
   return escalate(dispatch, std::move(escalation));
 }
 
-void escalate_for_review(Dispatch& dispatch, const Envelope& e, Seq message) {
+void escalate_for_review(Dispatch& dispatch, const Envelope& e, Seq message, std::string_view why) {
   if (!e.review.empty() && e.kind == Kind::response) {
     escalate_if_room(dispatch, {.cause = EscalationCause::review_wanted,
                                 .about = message,
                                 .agent = std::string(e.sender),
                                 .receiver = {},
-                                .why = std::string(e.review)});
+                                .why = std::string(why)});
   }
 }
 

@@ -208,7 +208,8 @@ bool enter(Context& context, const Send& command, const SendPlan& plan, MessageR
   if (plan.question != none) {
     enter_answer(context, plan.question, message, command.envelope);
   }
-  escalate_for_review(context.dispatch, command.envelope, context.entry.seq);
+  escalate_for_review(context.dispatch, command.envelope, context.entry.seq,
+                      command.envelope.review);
   return waits || enter_task(context, command.envelope, plan.route, message, plan.question);
 }
 
@@ -231,11 +232,9 @@ bool enter_held(Context& context, const Send& command, const SendPlan& plan, Mes
   const bool has_task = plan.question != none || enter_task(context, command.envelope, plan.route,
                                                             message, plan.question);
   begin_held(context, command.envelope, message, plan.question, plan.held);
-  if (!command.envelope.review.empty()) {  // nothing of what it says is known before it passes
-    Envelope unseen = command.envelope;
-    unseen.review = "its sender wants people to look at it; it waits for its approval";
-    escalate_for_review(context.dispatch, unseen, context.entry.seq);
-  }
+  // Nothing of what it says is known before it passes.
+  escalate_for_review(context.dispatch, command.envelope, context.entry.seq,
+                      "its sender wants people to look at it; it waits for its approval");
   return has_task;
 }
 

@@ -131,7 +131,6 @@ void Gates::part(AgentRef sender, Seq since) {
        at != turns_.end() && at->first.first == Origin{sender, false}; at = turns_.erase(at)) {
     turns_[{{sender, true}, at->first.second}].merge(at->second);
   }
-  parted_[sender] = since;
 }
 
 void Gates::note_outside(const Delivery& delivery) {

@@ -498,8 +498,8 @@ TEST(SuperpromptAndOthers, RefusedAnswerIsToldToItsReceiver) {
   EXPECT_EQ(member(text, "detail"), R"("nobody decided in time")");
 }
 
-// SP-07: a task whose answer people refused has failed, and its failure is no ordinary one.
-TEST(Superprompt, FailureAfterADecisionSaysWhatWasDecided) {
+// In the name of the worker, to who waits for its answer.
+Envelope failure_of_the_broker() {
   Envelope failure;
   failure.id = *uuid_of("f47ac10b-58cc-4372-a567-0e02b2c3d479");
   failure.kind = core::Kind::response;
@@ -508,6 +508,12 @@ TEST(Superprompt, FailureAfterADecisionSaysWhatWasDecided) {
   failure.receivers = {"orchestrator"};
   failure.on_behalf_of = {"triage"};
   failure.in_reply_to = *uuid_of("7c9e6679-7425-40de-944b-e07fc1f90ae7");
+  return failure;
+}
+
+// SP-07: a task whose answer people refused has failed, and its failure is no ordinary one.
+TEST(Superprompt, FailureAfterADecisionSaysWhatWasDecided) {
+  Envelope failure = failure_of_the_broker();
   failure.body = R"({"event":"task_failed","error_type":"approval_rejected","decision":"rejected",)"
                  R"("decided_by":"human:mia","comment":"not so"})";
   const std::string text = encoded(failure);
@@ -521,14 +527,7 @@ TEST(Superprompt, FailureAfterADecisionSaysWhatWasDecided) {
 
 // SP-05: the failure of a task that ran out is in the worker's name, and says who made it.
 TEST(Superprompt, FailureOfTheBrokerSpeaksForTheWorker) {
-  Envelope failure;
-  failure.id = *uuid_of("f47ac10b-58cc-4372-a567-0e02b2c3d479");
-  failure.kind = core::Kind::response;
-  failure.status = core::Status::error;
-  failure.sender = "parley";
-  failure.receivers = {"orchestrator"};
-  failure.on_behalf_of = {"triage"};
-  failure.in_reply_to = *uuid_of("7c9e6679-7425-40de-944b-e07fc1f90ae7");
+  Envelope failure = failure_of_the_broker();
   failure.subject = "a task failed";
   failure.body =
       R"({"event":"task_failed","error_type":"timeout","detail":"no answer in 5m",)"

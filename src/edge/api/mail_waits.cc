@@ -28,7 +28,7 @@ void MailWaits::wake(net::CallerId caller) {
   const bool is_answering = !line.woken.empty();
   line.woken.merge(line.calls);
   if (!is_answering) {
-    context_.deferred.push(caller, [this, caller] { answer_one(caller); });
+    answer_later(caller);
   }
 }
 
@@ -45,8 +45,12 @@ void MailWaits::end_wait(net::CallerId caller, const net::Exchange& exchange) {
     context_.broker.waiters().forget(line.waiter);
   }
   if (!is_answering) {
-    context_.deferred.push(caller, [this, caller] { answer_one(caller); });
+    answer_later(caller);
   }
+}
+
+void MailWaits::answer_later(net::CallerId caller) {
+  context_.deferred.push(caller, [this, caller] { answer_one(caller); });
 }
 
 void MailWaits::answer_one(net::CallerId caller) {
@@ -57,7 +61,7 @@ void MailWaits::answer_one(net::CallerId caller) {
   const bool is_last = at->second.woken.size() == 1;
   const std::function<void()> answer = take(caller, at->second.woken.begin()->first);
   if (!is_last) {
-    context_.deferred.push(caller, [this, caller] { answer_one(caller); });
+    answer_later(caller);
   }
   answer();
 }

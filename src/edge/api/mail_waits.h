@@ -36,6 +36,7 @@ class MailWaits {
 
   void wake(net::CallerId caller);
   void end_wait(net::CallerId caller, const net::Exchange& exchange);
+  void answer_later(net::CallerId caller);
   void answer_one(net::CallerId caller);
   // Takes the call out; what answers it, which is nothing when it does not wait any more.
   std::function<void()> take(net::CallerId caller, const net::Exchange& exchange);
