@@ -55,6 +55,16 @@ enum class NeedsApproval : uint8_t { nothing = 0, message = 1, answer = 2 };
 constexpr NeedsApproval needs_approval_last = NeedsApproval::answer;
 std::string_view word_of(NeedsApproval value);
 
+// Of a challenge: what its sender asks for. Of what answers one: what its sender does.
+enum class Stance : uint8_t { unset = 0, defend = 1, revise = 2, escalate = 3 };
+constexpr Stance stance_last = Stance::escalate;
+std::string_view word_of(Stance value);
+
+// How much of what is challenged is wrong, as its challenger says.
+enum class Severity : uint8_t { unset = 0, minor = 1, moderate = 2, critical = 3 };
+constexpr Severity severity_last = Severity::critical;
+std::string_view word_of(Severity value);
+
 // Whether a message must survive a crash, or is fire and forget.
 enum class Durability : uint8_t { disk = 0, memory = 1 };
 constexpr Durability durability_last = Durability::memory;

@@ -33,12 +33,15 @@ struct Envelope {
   bool requires_ack = false;
   NeedsApproval needs_approval = NeedsApproval::nothing;
   bool is_recoverable = false;  // of a response that reports an error: another try may do better
+  Stance stance = Stance::unset;        // of a challenge and its answers
+  Severity severity = Severity::unset;  // of a challenge
 
   std::string_view sender;
   std::vector<std::string_view> receivers;  // agents, topics, or `*`; the machine resolves them
   std::string_view reply_to;                // where answers go, if not to the sender
 
   Time created;               // the sender's own timestamp
+  Time blocked_since;         // as its sender says: nothing has moved since; zero: it does not say
   Duration ttl;               // zero: by the rules of the sender's dialect
   Duration response_timeout;  // of a request; zero: by the rules
   uint64_t sequence_number = 0;
@@ -90,10 +93,13 @@ struct Envelope {
     field("requires_ack", self.requires_ack);
     field("needs_approval", self.needs_approval, needs_approval_last);
     field("is_recoverable", self.is_recoverable);
+    field("stance", self.stance, stance_last);
+    field("severity", self.severity, severity_last);
     field("sender", self.sender, Form::agent);
     field("receivers", self.receivers, Form::agent);
     field("reply_to", self.reply_to, Form::agent);
     field("created", self.created);
+    field("blocked_since", self.blocked_since);
     field("ttl", self.ttl);
     field("response_timeout", self.response_timeout);
     field("sequence_number", self.sequence_number);
