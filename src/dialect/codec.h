@@ -140,6 +140,7 @@ struct Codec {
   using SetApart = std::optional<Apart> (*)(lib::Json message);
   Stated<SetApart> set_apart;
 
+  Stated<Read> id;  // of a message, as the dialect writes it. Null: its sender's own, else its UUID
   // The key of the member `foreign` in Envelope::extra (dialect/foreign.h), in quotes.
   Stated<std::string_view> foreign_key;
   Stated<bool> reads_body;  // what `decode` makes of a message depends on what its body says

@@ -10,6 +10,7 @@
 #include "dialect/flow/flow.h"
 #include "dialect/inbox/inbox.h"
 #include "dialect/reading.h"
+#include "dialect/squad/squad.h"
 #include "dialect/superprompt/superprompt.h"
 
 namespace parley::dialect {
@@ -34,6 +35,7 @@ constexpr std::array table = {
           .task = nullptr,
           .private_summary = nullptr,
           .set_apart = nullptr,
+          .id = nullptr,
           .foreign_key = std::string_view(R"("/metadata/foreign")"),
           .reads_body = false},
     Codec{.dialect = Dialect::collab,
@@ -51,6 +53,7 @@ constexpr std::array table = {
           .task = nullptr,
           .private_summary = nullptr,
           .set_apart = nullptr,
+          .id = nullptr,
           .foreign_key = std::string_view(R"("/foreign")"),
           .reads_body = false},
     Codec{.dialect = Dialect::inbox,
@@ -68,6 +71,7 @@ constexpr std::array table = {
           .task = inbox_task,
           .private_summary = nullptr,
           .set_apart = nullptr,
+          .id = nullptr,
           .foreign_key = std::string_view(R"("/foreign")"),
           .reads_body = true},
     Codec{.dialect = Dialect::superprompt,
@@ -85,6 +89,25 @@ constexpr std::array table = {
           .task = nullptr,
           .private_summary = superprompt_private_summary,
           .set_apart = superprompt_set_apart,
+          .id = nullptr,
+          .foreign_key = std::string_view(R"("/foreign")"),
+          .reads_body = true},
+    Codec{.dialect = Dialect::squad,
+          .name = std::string_view("squad"),
+          .decode = decode_squad,
+          .encode = encode_squad,
+          .type = squad_type,
+          .meaning = squad_meaning,
+          .tells_questions_apart = true,
+          .counted_as = canonical_word,
+          .field = squad_field,
+          .has_machine_fields = false,
+          .tokens = squad_tokens,
+          .title = squad_title,
+          .task = nullptr,
+          .private_summary = nullptr,
+          .set_apart = nullptr,
+          .id = squad_id,
           .foreign_key = std::string_view(R"("/foreign")"),
           .reads_body = true},
 };
@@ -133,7 +156,15 @@ std::optional<base::MessageId> uuid_of(std::string_view name) {
   return id && is_version_4(*id) ? id : std::nullopt;
 }
 
+std::optional<base::MessageId> uuid_said(std::string_view name) {
+  const auto uuid = uuid_of(name);
+  return uuid ? uuid : squad_uuid(name);
+}
+
 std::string id_in(Dialect dialect, const Envelope& envelope) {
+  if (const auto& id = codec_of(dialect).id; id != nullptr) {
+    return id(envelope);
+  }
   return core::policy_of(dialect).ids_are_uuids || envelope.native_id.empty()
              ? base::format_uuid(envelope.id)
              : std::string(envelope.native_id);

@@ -31,6 +31,9 @@ base::MessageId message_id_of(Derive derive, std::string_view sender, std::strin
 // What `name` says if it is a UUID that may stand as it is: of version 4. None otherwise.
 std::optional<base::MessageId> uuid_of(std::string_view name);
 
+// The same of an id in the form of any dialect: in squad's, a UUID may stand at the end.
+std::optional<base::MessageId> uuid_said(std::string_view name);
+
 // A message's id in the form of a dialect.
 std::string id_in(Dialect dialect, const Envelope& envelope);
 

@@ -75,9 +75,12 @@ TEST(Codecs, TasksAreInTheDialectThatHasRolesForThem) {
   }
 }
 
-TEST(Codecs, OneWithoutACodecIsWrittenInTheDefault) {
-  EXPECT_EQ(codec_of(Dialect::inbox).name.value, "inbox");
-  EXPECT_EQ(codec_of(Dialect::squad).dialect, default_dialect);
+TEST(Codecs, EachDialectHasOne) {
+  for (uint8_t n = 0; n <= static_cast<uint8_t>(core::dialect_last); ++n) {
+    const auto dialect = static_cast<Dialect>(n);
+    ASSERT_NE(find_codec(dialect), nullptr) << core::policy_of(dialect).name.value;
+    EXPECT_EQ(codec_of(dialect).dialect, dialect);
+  }
 }
 
 TEST(Codecs, CountMessagesInTheWordsThatTheirDialectDefines) {

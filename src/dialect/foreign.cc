@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/hash.h"
+#include "dialect/iso8601.h"
 #include "dialect/reading.h"
 #include "dialect/words.h"
 
@@ -70,6 +71,15 @@ class ForeignReader {
     if (key == "needs_approval") {
       return read_word(key, value, approval_needs, foreign.needs_approval);
     }
+    if (key == "stance") {
+      return read_word(key, value, stances, foreign.stance);
+    }
+    if (key == "severity") {
+      return read_word(key, value, severities, foreign.severity);
+    }
+    if (key == "blocked_since") {
+      return read_time(key, value, foreign.blocked_since);
+    }
     if (key == "is_recoverable") {
       return read_flag(key, value, foreign.is_recoverable);
     }
@@ -132,6 +142,20 @@ class ForeignReader {
     return true;
   }
 
+  template <class T, size_t n>
+  bool read_word(std::string_view key, Json value, const std::array<Word<T>, n>& words, T& out) {
+    std::optional<T> word;
+    const bool good = read_word(key, value, words, word);
+    out = word.value_or(out);
+    return good;
+  }
+
+  bool read_time(std::string_view key, Json value, base::Time& out) {
+    const auto time = parse_time(value.as_string().value_or(""));
+    out = time.value_or(out);
+    return time || wrong(key, time_wanted, value);
+  }
+
   bool read_duration(std::string_view key, Json value, base::Duration& out) {
     const auto text = value.as_string();
     const auto duration = text ? parse_any_duration(*text) : std::nullopt;
@@ -173,8 +197,8 @@ class Answered final : public Lookup {
 
   std::expected<base::MessageId, Error> find_received(
       std::string_view id, std::span<const std::string_view>) const override {
-    if (!e_.in_reply_to.is_none() &&
-        (id == e_.question || base::parse_uuid(id) == e_.in_reply_to)) {
+    if (!e_.in_reply_to.is_none() && (id == e_.question || base::parse_uuid(id) == e_.in_reply_to ||
+                                      uuid_said(id) == e_.in_reply_to)) {
       return e_.in_reply_to;
     }
     return std::unexpected(Error{Code::not_found, "another message", {}});
@@ -355,6 +379,17 @@ void begin_foreign(const core::Envelope& e, lib::JsonWriter& out) {
   if (e.is_recoverable) {
     out.key("is_recoverable").boolean(true);
   }
+  text("stance", word_for(stances, e.stance));
+  text("severity", word_for(severities, e.severity));
+  if (e.blocked_since.us != 0) {
+    out.key("blocked_since").time(e.blocked_since);
+  }
+}
+
+void take_dispute(const Foreign& foreign, core::Envelope& e) {
+  e.stance = e.stance == core::Stance::unset ? foreign.stance : e.stance;
+  e.severity = e.severity == core::Severity::unset ? foreign.severity : e.severity;
+  e.blocked_since = e.blocked_since.us == 0 ? foreign.blocked_since : e.blocked_since;
 }
 
 std::string_view foreign_key(core::Dialect dialect) {
@@ -379,7 +414,7 @@ std::optional<core::Kind> take_kind(const Foreign& foreign, core::Dialect own, c
 
 bool is_id_of(std::string_view name, const base::MessageId& id, std::string_view sender,
               Derive derive) {
-  return !name.empty() && (uuid_of(name) == id || message_id_of(derive, sender, name) == id);
+  return !name.empty() && (uuid_said(name) == id || message_id_of(derive, sender, name) == id);
 }
 
 std::string_view name_of_answered(const Foreign& foreign, const base::MessageId& answered,
@@ -387,7 +422,7 @@ std::string_view name_of_answered(const Foreign& foreign, const base::MessageId&
   const std::string_view name = foreign.in_reply_to;
   const bool can_be =
       !name.empty() && !answered.is_none() &&
-      (uuid_of(name) == answered || message_id_of(derive, {}, name).low() == answered.low());
+      (uuid_said(name) == answered || message_id_of(derive, {}, name).low() == answered.low());
   return can_be ? name : std::string_view{};
 }
 

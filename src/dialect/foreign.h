@@ -43,6 +43,9 @@ struct Foreign {
   std::optional<core::Priority> priority;
   std::optional<bool> requires_ack;
   std::optional<core::NeedsApproval> needs_approval;
+  core::Stance stance = core::Stance::unset;
+  core::Severity severity = core::Severity::unset;
+  base::Time blocked_since;
   bool is_recoverable = false;
   bool wrapped = false;  // the body is the member `value` of an object
   base::Duration ttl;
@@ -63,9 +66,12 @@ base::Error too_many_members(std::string_view pointer);
 std::expected<Foreign, base::Error> read_foreign(lib::Json value, std::string_view pointer);
 
 // Writes the members `dialect`, `type` and `id`, then those that no dialect has to leave out:
-// subject, task, confidence, what people must approve, whether another try may do better. The
-// caller has begun the object, and adds its own.
+// subject, task, confidence, what people must approve, whether another try may do better, what is
+// disputed, since when it is blocked. The caller has begun the object, and adds its own.
 void begin_foreign(const core::Envelope& envelope, lib::JsonWriter& out);
+
+// What `foreign` says of a dispute and of what blocks its sender, where the members do not say it.
+void take_dispute(const Foreign& foreign, core::Envelope& envelope);
 
 // Whether `name`, the id that a message had in its own dialect, is that of `id`, sent by `sender`.
 bool is_id_of(std::string_view name, const base::MessageId& id, std::string_view sender,

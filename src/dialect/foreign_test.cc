@@ -11,6 +11,7 @@
 #include "dialect/flow/fields.h"
 #include "dialect/golden_test.h"
 #include "dialect/inbox/fields.h"
+#include "dialect/squad/fields.h"
 #include "dialect/superprompt/fields.h"
 
 namespace parley::dialect {
@@ -30,7 +31,7 @@ struct Speaker {
   std::string_view message;   // urgent, in a session where the dialect can say so
   std::string_view response;  // to other_id
 };
-constexpr std::array<Speaker, 4> speakers = {{
+constexpr std::array<Speaker, 5> speakers = {{
     {Dialect::flow, flow::members,
      R"({"id":"f47ac10b-58cc-4372-a567-0e02b2c3d479","conversation_id":"c","type":"request",
          "priority":"high","sender":"eve","receiver":"vic","payload":{"body":{"n":1}},
@@ -62,6 +63,13 @@ constexpr std::array<Speaker, 4> speakers = {{
          "in_reply_to":"0b9d5f3c-58cc-4372-a567-0e02b2c3d479","from_agent":"eve","to_agent":"vic",
          "timestamp":"2026-01-01T00:00:00.000Z","status":"success","confidence_score":1,
          "rationale":"R","foreign":%})"},
+    {Dialect::squad, squad::members,
+     R"({"id":"MSG-20260101-000000-f47ac10b-58cc-4372-a567-0e02b2c3d479","from":"eve","to":"vic",
+         "timestamp":"2026-01-01T00:00:00.000Z","type":"handoff","priority":"P1","subject":"S",
+         "body":{"task":"T"},"thread_id":"c","ttl_hours":2,"foreign":%})",
+     R"({"id":"MSG-20260101-000000-f47ac10b-58cc-4372-a567-0e02b2c3d479","from":"eve","to":"vic",
+         "timestamp":"2026-01-01T00:00:00.000Z","type":"response","priority":"P1","subject":"S",
+         "body":{"result":"R"},"reply_to":"0b9d5f3c-58cc-4372-a567-0e02b2c3d479","foreign":%})"},
 }};
 
 std::string with_foreign(std::string_view message, std::string_view dialect,

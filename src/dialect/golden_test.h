@@ -60,7 +60,8 @@ class AnyMessage final : public Lookup {
       return std::unexpected(
           Error{base::Code::conflict, "several messages that were sent to you have this id", {}});
     }
-    const auto uuid = base::parse_uuid(id);
+    const auto said = uuid_said(id);
+    const auto uuid = said ? said : base::parse_uuid(id);
     return uuid ? *uuid : message_id_of(derive_id, "coordinator", id);
   }
 

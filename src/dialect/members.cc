@@ -209,7 +209,8 @@ bool MemberReader::read_any_id(FieldId field, Json value, size_t bytes_max) {
     e_.id = *uuid;
     e_.native_id = has_upper_case(text) ? text : std::string_view{};
   } else {
-    e_.id = message_id_of(context_.derive, e_.sender, text);
+    const auto said = uuid_said(text);
+    e_.id = said ? *said : message_id_of(context_.derive, e_.sender, text);
     e_.native_id = text;
   }
   return true;

@@ -48,7 +48,10 @@ void expect_bounds(const std::string& text, Dialect dialect) {
   const auto message = document.parse(text);
   ASSERT_TRUE(message);
   DecodeContext context;
-  context.sender = message->find("from_agent").as_string().value_or("planner");
+  context.sender = "planner";
+  for (const std::string_view key : {"from_agent", "from"}) {
+    context.sender = message->find(key).as_string().value_or(context.sender);
+  }
   context.lenient = true;
   context.derive = &derive_id;
   context.lookup = &any_message;

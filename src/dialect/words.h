@@ -37,6 +37,14 @@ constexpr std::array<Word<core::OnTimeout>, 3> timeout_actions = {
 constexpr std::array<Word<core::NeedsApproval>, 2> approval_needs = {
     {{"message", core::NeedsApproval::message}, {"answer", core::NeedsApproval::answer}}};
 
+constexpr std::array<Word<core::Stance>, 3> stances = {{{"revise", core::Stance::revise},
+                                                        {"defend", core::Stance::defend},
+                                                        {"escalate", core::Stance::escalate}}};
+constexpr std::array<Word<core::Severity>, 3> severities = {
+    {{"minor", core::Severity::minor},
+     {"moderate", core::Severity::moderate},
+     {"critical", core::Severity::critical}}};
+
 // The word for `value`; empty when there is none.
 template <class T, size_t n>
 constexpr std::string_view word_for(const std::array<Word<T>, n>& words, T value) {

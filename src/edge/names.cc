@@ -67,7 +67,7 @@ std::expected<core::MessageRef, Error> Names::received(
 
 std::expected<base::MessageId, Error> Names::find_received(
     std::string_view id, std::span<const std::string_view> from) const {
-  if (const auto uuid = dialect::uuid_of(id)) {
+  if (const auto uuid = dialect::uuid_said(id)) {
     return *uuid;  // the machine checks whether it is there
   }
   const auto found = received(id, from);
@@ -123,7 +123,7 @@ std::optional<base::MessageId> Names::find_task(std::string_view task,
   if (given != core::none) {
     return t_.messages.message(given).id;
   }
-  const auto uuid = dialect::uuid_of(task);
+  const auto uuid = dialect::uuid_said(task);
   const auto found = uuid ? t_.messages.find_received(caller_.ref, *uuid)
                           : received(task, from).value_or(core::none);
   if (found == core::none || !core::asks(t_.messages.message(found).kind)) {
@@ -137,7 +137,7 @@ std::optional<base::MessageId> Names::find_task(std::string_view task,
 }
 
 std::expected<core::Target, Error> Names::target(std::string_view text, First first) const {
-  if (const auto uuid = dialect::uuid_of(text)) {
+  if (const auto uuid = dialect::uuid_said(text)) {
     return core::Target{.seq = {}, .id = *uuid};
   }
   const base::MessageId own = dialect::message_id_of(lib::derived_id, caller_.name, text);

@@ -229,6 +229,7 @@ bool Decoder::read_foreign_member() {
     e_.confidence_ppm = foreign->confidence_ppm;
     e_.needs_approval = foreign->needs_approval.value_or(e_.needs_approval);
     e_.is_recoverable = foreign->is_recoverable;
+    take_dispute(*foreign, e_);
     e_.sequence_number = foreign->sequence_number;
     e_.response_timeout = foreign->response_timeout;
     e_.ttl = foreign->ttl.us != 0 ? foreign->ttl : e_.ttl;

@@ -280,6 +280,7 @@ bool Decoder::read_foreign_member() {
   e_.confidence_ppm = foreign->confidence_ppm;
   e_.needs_approval = foreign->needs_approval.value_or(e_.needs_approval);
   e_.is_recoverable = foreign->is_recoverable;
+  take_dispute(*foreign, e_);
   e_.question = name_of_answered(*foreign, e_.in_reply_to, context_.derive);
   if (foreign->wrapped) {
     unwrap_body();

@@ -192,7 +192,8 @@ class Encoder : MemberWriter {
     if (type_ == Type::task) {
       return id_in(Dialect::inbox, e_);
     }
-    if (e_.kind != Kind::response || e_.in_reply_to.is_none()) {
+    const bool answers = e_.kind == Kind::response || e_.kind == Kind::acknowledgement;
+    if (!answers || e_.in_reply_to.is_none()) {
       return {};
     }
     return e_.question.empty() ? base::format_uuid(e_.in_reply_to) : std::string(e_.question);

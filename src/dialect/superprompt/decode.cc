@@ -299,6 +299,7 @@ void Decoder::take_foreign(Foreign& foreign) {
     e_.needs_approval = foreign.needs_approval.value_or(e_.needs_approval);
   }
   e_.is_recoverable = e_.is_recoverable || foreign.is_recoverable;
+  take_dispute(foreign, e_);
   const bool has_level = type_ == Type::delegation || type_ == Type::approval;
   if (foreign.priority &&
       (!has_level || std::min(*foreign.priority, core::Priority::high) == e_.priority)) {

@@ -32,6 +32,9 @@ std::string random_role(std::string_view dialect, sim::Random& random) {
   if (dialect == "superprompt") {
     return random.chance(500) ? "orchestrator" : "worker";
   }
+  if (dialect == "squad") {
+    return "main";
+  }
   return dialect == "collab" ? random.chance(300) ? "coordinator" : "worker" : "";
 }
 

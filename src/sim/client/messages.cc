@@ -137,15 +137,47 @@ std::string in_superprompt(const Draft& draft, Time now, const std::string& id) 
   return text;
 }
 
+std::string_view squad_priority(std::string_view priority) {
+  return priority == "critical" ? "P0"
+         : priority == "high"   ? "P1"
+         : priority == "low"    ? "P3"
+                                : "P2";
+}
+
+// What neither asks nor answers is a report: a response to nothing.
+std::string in_squad(const Draft& draft, Time now, const std::string& id) {
+  std::string text;
+  JsonWriter out(text);
+  const bool asks = draft.type == "request" || draft.type == "query";
+  out.object().key("id").text(id).key("timestamp").time(now);
+  out.key("from").text(draft.sender).key("to").text(draft.receiver);
+  out.key("type").text(draft.type == "request" ? "handoff" : asks ? "query" : "response");
+  out.key("priority").text(squad_priority(draft.priority)).key("subject").text("work");
+  out.key("body").object().key(asks ? "task" : "summary").text(draft.words).end_object();
+  if (!draft.conversation.empty()) {
+    out.key("thread_id").text(draft.conversation);
+  }
+  if (draft.type == "response") {
+    out.key("reply_to").text(draft.in_reply_to).key("status").text("completed");
+  }
+  if (draft.ttl.us > 0) {
+    constexpr double hour_us = 3.6e9;
+    out.key("ttl_hours").real(static_cast<double>(draft.ttl.us) / hour_us);
+  }
+  out.end_object();
+  return text;
+}
+
 // How a client writes. Not by the codecs, which are under test: a new dialect has a row of its own.
 struct Writer {
   std::string_view dialect;  // or `mcp`: what a tool sends
   std::string (*write)(const Draft& draft, Time now, const std::string& id);
 };
-constexpr std::array<Writer, 5> writers = {{{"flow", in_flow},
+constexpr std::array<Writer, 6> writers = {{{"flow", in_flow},
                                             {"collab", in_collab},
                                             {"inbox", in_inbox},
                                             {"superprompt", in_superprompt},
+                                            {"squad", in_squad},
                                             {"mcp", in_inbox}}};
 
 // The task that an inbox message is about: its content is JSON in text.
@@ -169,7 +201,10 @@ uint64_t number_of(Json object, std::string_view name) {
 
 std::string encode(std::string_view dialect, const Draft& draft, Time now, std::string& id) {
   const std::string uuid = base::format_uuid(lib::random_uuid());
-  id = dialect == "flow" ? uuid : dialect == "mcp" ? "" : "msg-" + uuid.substr(0, 13);
+  id = dialect == "flow"    ? uuid
+       : dialect == "mcp"   ? ""
+       : dialect == "squad" ? "MSG-20260101-000000-" + uuid.substr(0, 13)
+                            : "msg-" + uuid.substr(0, 13);
   const auto* const writer = std::ranges::find(writers, dialect, &Writer::dialect);
   CHECK(writer != writers.end());
   return writer->write(draft, now, id);
@@ -202,11 +237,12 @@ MessageFields fields_of(std::string_view dialect, Json message) {
   fields.task = dialect == "inbox" ? task_in(message) : "";
   const std::string& type = fields.type;
   fields.wants_answer = type == "request" || type == "query" || type == "command" ||
-                        type == "task" || type == "task_delegation";
+                        type == "task" || type == "task_delegation" || type == "handoff";
   const Json metadata = message.find("metadata");
   const Json foreign = is_flow && metadata ? metadata.find("foreign") : message.find("foreign");
   fields.thread = is_flow              ? string_of(message, "conversation_id")
                   : dialect == "inbox" ? string_of(message, "threadId")
+                  : dialect == "squad" ? string_of(message, "thread_id")
                                        : string_of(foreign, "thread");
   if (foreign && foreign.find("priority")) {  // What the dialect has no word for.
     fields.priority += foreign.find("priority").raw();

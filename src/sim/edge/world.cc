@@ -106,6 +106,9 @@ void World::set_up() {
   for (uint64_t n = 0; n < count && !run_.fault; ++n) {
     Agent::Profile profile{.name = text("a{}", n)};
     profile.dialect = random_dialect(random);
+    if (profile.dialect == "squad") {
+      profile.name = text("agent:a{}:main", n);
+    }
     constexpr Agent::Way ways[] = {Agent::Way::poll, Agent::Way::events, Agent::Way::socket};
     profile.way = ways[random.below(3)];
     profile.role = random_role(profile.dialect, random);
