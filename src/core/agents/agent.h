@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/agents/scope.h"
 #include "core/agents/violations.h"
 #include "core/agents/webhook.h"
 #include "core/agents/work.h"
@@ -61,6 +62,8 @@ struct Agent {
   Dialect dialect = Dialect::flow;
   uint8_t rights = 0;
   std::string role;
+  std::string spawner;  // the main that it answers to; empty: any of its owner
+  Scope scope;
   std::vector<std::string> capabilities;             // as an admin gave them; for routing
   std::vector<std::string> claims;                   // what else it says it can do; only shown
   std::vector<TokenHash> tokens;                     // oldest first
@@ -110,6 +113,8 @@ struct Agent {
     field("dialect", self.dialect, dialect_last);
     field("rights", self.rights);
     field("role", self.role);
+    field("spawner", self.spawner);
+    field("scope", self.scope);
     field("registered", self.registered);
     field("since", self.since);
     field("seen", self.seen);

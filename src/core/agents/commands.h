@@ -27,6 +27,9 @@ struct Register {
   std::string_view webhook{};                     // a URL that is told of mail; empty: none
   WebhookSecret webhook_secret{};                 // zeros: the one it has stays
   std::vector<std::string_view> subscriptions{};  // besides those it has: all of them, or refused
+  std::string_view spawner{};             // the main that it answers to; empty: any of its owner
+  std::vector<std::string_view> scope{};  // to whom a cron may write: names, or with a wildcard
+  uint64_t scope_kinds = 0;               // and what: a bit for each Kind
 
   static constexpr std::string_view verb = "register";
   static constexpr bool needs_sync() { return true; }
@@ -43,6 +46,9 @@ struct Register {
     field("webhook", self.webhook);
     field("webhook_secret", self.webhook_secret, Form::secret);
     field("subscriptions", self.subscriptions);
+    field("spawner", self.spawner, Form::agent);
+    field("scope", self.scope);
+    field("scope_kinds", self.scope_kinds);
   }
   bool operator==(const Register&) const = default;
 };

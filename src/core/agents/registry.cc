@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "base/unicode/look_alike.h"
+#include "core/agents/authority.h"
 #include "core/delivery/redelivery.h"
 #include "core/machine/rooms.h"
 #include "core/model/refusal.h"
@@ -158,6 +159,9 @@ Checked check_registration(const Tables& t, const Register& c) {
                                            std::to_string(t.rules.profile_bytes_max) +
                                            " bytes (profile_bytes_max)");
   }
+  if (auto good = check_standing(t, c); !good) {
+    return good;
+  }
   const AgentRef found = t.agents.find(c.name);
   if (auto good = check_webhook(t, c, found); !good) {
     return good;
@@ -194,14 +198,18 @@ uint8_t rights_in(const Register& command) {
   return rights;
 }
 
-// Standing is what others go by: kind, rights, role, dialect, and the capabilities that routing
-// uses. Admins give it. Whoever is no admin changes only what is said of itself.
+// Standing is what others go by: kind, rights, role, dialect, spawner, scope, and the capabilities
+// that routing uses. Admins give it, and mains to those that they spawn. Whoever is no admin
+// changes of itself only what is said of it.
 Checked may_register(const ConstContext& context, const Register& command) {
   auto allowed = may_administer(context, Right::admin);
   const bool is_self =
       context.actor != none && context.t.agents[context.actor].name == command.name;
-  if (allowed || !is_self) {
+  if (allowed) {
     return allowed;
+  }
+  if (!is_self) {
+    return may_spawn(context, command);
   }
   const Agent& self = context.t.agents[context.actor];
   if (self.dialect != command.dialect) {
@@ -212,6 +220,14 @@ Checked may_register(const ConstContext& context, const Register& command) {
   }
   if (self.role != command.role) {
     return refuse(Code::forbidden, "only an admin can change the role of an agent", "/role");
+  }
+  if (self.spawner != command.spawner) {
+    return refuse(Code::forbidden, "only an admin can change whom an agent answers to", "/spawner");
+  }
+  if (!std::ranges::equal(self.scope.receivers, command.scope) ||
+      self.scope.kinds != command.scope_kinds) {
+    return refuse(Code::forbidden, "only an admin or its main can change the scope of an agent",
+                  "/scope");
   }
   const bool same_standing = self.kind == command.kind && self.rights == rights_in(command) &&
                              command.token == TokenHash{};
@@ -238,7 +254,9 @@ std::expected<AgentRef, Error> agent_to_remove(const ConstContext& context,
   const Tables& t = context.t;
   const AgentRef ref = t.agents.find(command.name);
   const bool is_self = ref != none && ref == context.actor;
-  if (auto allowed = may_administer(context, Right::admin); !allowed && !is_self) {
+  const bool is_spawned =
+      ref != none && context.actor != none && is_spawned_by(t, ref, context.actor);
+  if (auto allowed = may_administer(context, Right::admin); !allowed && !is_self && !is_spawned) {
     return std::unexpected(allowed.error());
   }
   if (ref == none || !t.agents[ref].is_registered()) {
@@ -282,6 +300,8 @@ Outcome on(Context& context, const Register& command) {
   }
   Agent& agent = t.agents[ref];
   t.agents.set_role(ref, command.role);
+  agent.spawner = command.spawner;
+  agent.scope = {{command.scope.begin(), command.scope.end()}, command.scope_kinds};
   change_capabilities(t, ref, command.capabilities,
                       may_administer(context, Right::admin).has_value());
   agent.profile = command.profile;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/agents/authority.h"
 #include "core/dead_letters/dead_letter_acts.h"
 #include "core/delivery/redelivery.h"
 #include "core/limits/backpressure_acts.h"
@@ -102,6 +103,12 @@ std::expected<Route, Error> find_route(const ConstContext& context, const Envelo
   std::set<std::string_view> named;  // a list may have a thousand names
   for (const std::string_view name : e.receivers) {
     if (e.receivers.size() > 1 && !named.insert(name).second) {
+      continue;
+    }
+    if (is_wildcard(name)) {
+      if (auto good = route_wildcard(context, e, name, route); !good) {
+        return std::unexpected(good.error());
+      }
       continue;
     }
     const AgentRef agent = t.agents.find(name);

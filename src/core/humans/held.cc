@@ -344,7 +344,10 @@ int32_t approve_below(const Envelope& e) {
   if (!asks(e.kind)) {
     return 0;
   }
-  return e.needs_approval == NeedsApproval::answer ? all_answers : std::max(e.confidence_ppm, 0);
+  if (e.needs_approval == NeedsApproval::answer) {
+    return all_answers;
+  }
+  return policy_of(e.dialect).wants_confidence ? std::max(e.confidence_ppm, 0) : 0;
 }
 
 std::string why_held(const ConstContext& context, const Envelope& e, MessageRef question) {

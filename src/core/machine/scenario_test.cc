@@ -462,6 +462,12 @@ class Script {
       } else if (words.accept("subscribing")) {
         subscriptions_ = split(words.next(), ',');
         command.subscriptions.assign(subscriptions_.begin(), subscriptions_.end());
+      } else if (words.accept("spawner")) {
+        command.spawner = words.next();
+      } else if (words.accept("scope")) {
+        scope_ = split(words.next(), ',');
+        command.scope.assign(scope_.begin(), scope_.end());
+        command.scope_kinds = words.accept("only") ? kinds(words.next()) : ~uint64_t{0};
       } else if (words.accept("can")) {
         capabilities_ = split(words.next(), ',');
         command.capabilities.assign(capabilities_.begin(), capabilities_.end());
@@ -470,6 +476,16 @@ class Script {
       }
     }
     return command;
+  }
+  // A bit for each of these words.
+  static uint64_t kinds(std::string_view words) {
+    uint64_t bits = 0;
+    for (const std::string& word : split(words, ',')) {
+      for (uint8_t kind = 0; kind <= static_cast<uint8_t>(kind_last); ++kind) {
+        bits |= word_of(static_cast<Kind>(kind)) == word ? uint64_t{1} << kind : 0;
+      }
+    }
+    return bits;
   }
   Command unregisters(Words& words) { return Unregister{words.next()}; }
   Command sets(Words& words) { return testing::rules_in(words); }
@@ -1268,7 +1284,7 @@ class Script {
   Duration wait_{};
   MessageId cause_;
   std::string body_;
-  std::vector<std::string> receivers_, rights_, capabilities_, subscriptions_, approvers_;
+  std::vector<std::string> receivers_, rights_, capabilities_, subscriptions_, approvers_, scope_;
 };
 
 std::string run_text(const std::string& text) {

@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "base/hash.h"
+#include "core/agents/authority.h"
 #include "core/agents/hub.h"
 #include "core/agents/presence.h"
 #include "core/conversation/session_acts.h"
@@ -471,6 +472,9 @@ std::expected<Route, Error> plan_route(const ConstContext& context, const Envelo
     return std::unexpected(good.error());
   }
   if (auto good = check_roles(context, envelope, *route); !good) {
+    return std::unexpected(good.error());
+  }
+  if (auto good = check_authority(context, envelope, *route); !good) {
     return std::unexpected(good.error());
   }
   return route;

@@ -51,8 +51,8 @@ struct Policy {
   Stated<DurationRule> request_timeout;                  // null: its sender waits for ever
   Stated<DurationRule> query_timeout;
   Stated<DurationRule> timeout_to_many;  // of what goes to a topic or to everyone. null: as to one
-  Stated<Delays Rules::*> retries;    // pauses before new tries. null: flow_request_retries at once
-  Stated<NumberRule> retries_max;     // of those pauses. null: all
+  Stated<Delays Rules::*> retries;  // pauses before new tries. null: flow_request_retries at once
+  Stated<NumberRule> retries_max;   // of those pauses. null: all
   // A request to one receiver is tried again though its sender does not say so; also when its
   // answer is an error that another try may mend. After the last try its sender gets one failure in
   // the receiver's name, and people get it.
@@ -65,6 +65,7 @@ struct Policy {
   Stated<bool> has_rates;          // rate limits, backpressure and circuit breakers bind its agents
   Stated<bool> has_thread_limits;  // messages and age of a thread
   Stated<bool> has_domain_topics;  // a topic is named domain.event_type
+  Stated<bool> wants_confidence;  // what asks says how sure its answers must be, not how sure it is
   Stated<bool> answers_join_chain;         // a response has the correlation of what it answers
   Stated<std::string_view> session_field;  // where its messages name these; empty: nowhere
   Stated<std::string_view> reply_to_field;
@@ -84,6 +85,7 @@ struct Policy {
   Stated<std::span<const Role>> roles;
   Stated<bool> has_task_roles;    // director and specialist: who gives tasks to whom
   Stated<bool> via_hub;           // its agents write to its orchestrators, and get from them
+  Stated<bool> has_authority;     // names say roles, roles say what is allowed (agents/authority.h)
   Stated<bool> heartbeat_renews;  // a heartbeat renews the leases of the agent's tasks
   Stated<std::span<const std::string_view>> statuses;  // words of a heartbeat; empty: any
   Stated<std::string_view> busy_status;                // besides `busy`; empty: no other

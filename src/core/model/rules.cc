@@ -158,8 +158,8 @@ constexpr auto table = std::to_array<RuleInfo>({
     {"flow.ttl.normal", &Rules::flow_ttl_normal, second / 1'000, year,
      "Time to live of a normal message from a flow agent."},
     {"foreign", &Rules::foreign, 0, 1,
-     "Whether agents of other dialects may write to inbox and superprompt agents, for whom they "
-     "count as directors and orchestrators. `allow`, or `refuse` all but answers.",
+     "Whether agents of other dialects may write to inbox, superprompt and squad agents, for whom "
+     "they count as directors, orchestrators and mains. `allow`, or `refuse` all but answers.",
      foreign_words},
     {"gathers_max", &Rules::gathers_max, 0, 10'000'000,
      "Scatters, those that run and those that ended within settled_retention. Where one owner has "
@@ -315,6 +315,8 @@ constexpr auto table = std::to_array<RuleInfo>({
      "request, topics that it made, scatters and pipelines that run."},
     {"squad.lease", &Rules::squad_lease, second / 1'000, year,
      "How long a squad agent may hold a message."},
+    {"squad.spawned_max", &Rules::squad_spawned_max, 0, 100'000,
+     "Agents that one main has registered itself. 0: only an admin registers any."},
     {"squad.ttl", &Rules::squad_ttl, 0, year,
      "Time to live of a message from a squad agent without ttl_hours. 0s: it never expires."},
     {"stages_max", &Rules::stages_max, 1, 10'000, "Stages of one pipeline."},

@@ -61,9 +61,9 @@ struct Rules {
   Duration collab_timeout_broadcast = base::seconds(1);
   Delays collab_retry_delays{{base::seconds(1), base::seconds(2), base::seconds(4)}, 3};
   Duration superprompt_task_timeout = base::minutes(5);
-  Delays superprompt_retry_delays{{base::seconds(1), base::seconds(2), base::seconds(4),
-                                   base::seconds(8), base::seconds(16)},
-                                  5};
+  Delays superprompt_retry_delays{
+      {base::seconds(1), base::seconds(2), base::seconds(4), base::seconds(8), base::seconds(16)},
+      5};
   uint64_t superprompt_retries_max = 3;
   Duration superprompt_extension_max = base::hours(1);
   Duration timeout_max = base::hours(24 * 7);
@@ -130,6 +130,7 @@ struct Rules {
   uint64_t violations_per_min = 60;
   uint64_t numbered_channels_max = 10'000;
   uint64_t agents_max = 100'000;
+  uint64_t squad_spawned_max = 100;
   uint64_t tokens_per_agent_max = 4;
   uint64_t topics_max = 10'000;
   uint64_t subscriptions_per_agent_max = 1'000;

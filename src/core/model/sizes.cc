@@ -25,7 +25,9 @@ size_t member_bytes(const Envelope& e) {
   constexpr size_t always = 460;
   return always + (e.trace_id.is_none() ? 0 : 80) + (e.ttl.us == 0 ? 0 : 90) +
          (e.response_timeout.us == 0 ? 0 : 50) + (e.sequence_number == 0 ? 0 : 45) +
-         (e.confidence_ppm < 0 ? 0 : 40) + (e.in_reply_to.is_none() ? 0 : 130);
+         (e.confidence_ppm < 0 ? 0 : 40) + (e.stance == Stance::unset ? 0 : 22) +
+         (e.severity == Severity::unset ? 0 : 24) + (e.blocked_since.us == 0 ? 0 : 44) +
+         (e.in_reply_to.is_none() ? 0 : 130);
 }
 
 // A message that comes back to a dialect can have members of its own there, in its own spelling.

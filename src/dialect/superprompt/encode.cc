@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "core/model/policy.h"
 #include "dialect/foreign.h"
 #include "dialect/superprompt/fields.h"
 #include "dialect/superprompt/superprompt.h"
@@ -247,7 +248,7 @@ class Encoder : MemberWriter {
     if (e_.needs_approval == NeedsApproval::answer) {
       out_.key("requires_hitl").boolean(true);
     }
-    if (e_.confidence_ppm >= 0) {
+    if (e_.confidence_ppm >= 0 && core::policy_of(e_.dialect).wants_confidence) {
       out_.key("confidence_threshold").real(e_.confidence_ppm / 1e6);
     }
     out_.end_object().key("context").object();
