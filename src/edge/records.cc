@@ -48,9 +48,10 @@ std::expected<core::Envelope, Error> envelope_of(const view::StoredMessage& stor
 
 std::string id_text(node::Broker& broker, core::WorkspaceId workspace, const core::Message& message,
                     core::Dialect reader) {
-  // Only a message that was named by its sender has another id than its uuid: for the others the
-  // record need not be read.
-  if (message.named && !core::policy_of(reader).ids_are_uuids) {
+  // Only a message that was named by its sender, or is read in a dialect whose ids have a form, has
+  // another id than its uuid: for the others the record need not be read.
+  const bool has_form = dialect::codec_of(reader).id != nullptr;
+  if (has_form || (message.named && !core::policy_of(reader).ids_are_uuids)) {
     if (const auto envelope = envelope_at(broker, workspace, message.seq)) {
       return dialect::id_in(reader, *envelope);
     }

@@ -8,6 +8,7 @@
 #include "core/model/words.h"
 #include "core/topics/broker_topics.h"
 #include "edge/gate.h"
+#include "edge/scope.h"
 #include "lib/json.h"
 
 namespace parley::edge {
@@ -104,6 +105,10 @@ void render_agent(const core::Tables& tables, core::AgentRef ref, base::Time now
     }
     out.end_array();
   }
+  if (!agent.spawner.empty()) {
+    out.key("spawner").text(agent.spawner);
+  }
+  render_scope(agent, out);
   // The members of the profile are copied as the client wrote them.
   lib::JsonSlice member;
   for (lib::JsonSlices members(agent.profile); members.next(member);) {

@@ -29,6 +29,9 @@ struct Options {
   std::vector<std::string> actions;
   std::vector<std::string> topics;
   std::string webhook;
+  std::string spawner;
+  std::vector<std::string> scope;
+  std::vector<std::string> scope_types;
 };
 
 void write_list(JsonWriter& writer, std::string_view key, const std::vector<std::string>& items) {
@@ -60,6 +63,13 @@ int add(const Options& options) {
   write_list(writer, "supportedActions", options.actions);
   write_list(writer, "subscriptions", options.topics);
   write_text(writer, "webhook", options.webhook);
+  write_text(writer, "spawner", options.spawner);
+  if (!options.scope.empty()) {
+    writer.key("scope").object();
+    write_list(writer, "to", options.scope);
+    write_list(writer, "types", options.scope_types);
+    writer.end_object();
+  }
   writer.end_object();
   return ask_and_show(options.client, {"POST", "/v1/agents", body, {}}, [&](Json answer) {
     show_webhook_secret(answer);
@@ -154,7 +164,8 @@ void add_adding(Command& agent, int& exit_code, const std::shared_ptr<Options>& 
   adding->add_option("--name", options->name, "A name for people");
   adding->add_option("--role", options->role,
                      "Its role in its dialect: orchestrator in flow; coordinator, worker, "
-                     "specialist or observer in collab; director or specialist in inbox");
+                     "specialist or observer in collab; director or specialist in inbox; in squad "
+                     "its name says it");
   adding->add_option("--capability", options->capabilities, "What it can do; may be repeated")
       ->takes_one();
   adding->add_option("--action", options->actions, "An action it supports; may be repeated")
@@ -167,9 +178,36 @@ void add_adding(Command& agent, int& exit_code, const std::shared_ptr<Options>& 
       ->add_option("--webhook", options->webhook,
                    "A URL that is told when mail waits; its secret is printed once")
       ->type_name("URL");
+  adding->add_option("--spawner", options->spawner, "In squad: the main that it answers to")
+      ->type_name("ID");
+  adding
+      ->add_option("--scope", options->scope,
+                   "Of a cron in squad: an agent that it may write to, or several by a wildcard "
+                   "such as 'agent:main:subagent:*'; may be repeated")
+      ->takes_one();
+  adding
+      ->add_option("--scope-type", options->scope_types,
+                   "And a type of message that it may send; all if none is given; may be repeated")
+      ->takes_one();
   add_client_options(*adding, options->client);
   add_example(*adding, "parley agent add bo --dialect flow --capability review");
   adding->callback([=, &exit_code] { exit_code = add(*options); });
+}
+
+// By a main, whose token asks for it: what is left out is the main's.
+void add_spawning(Command& agent, int& exit_code, const std::shared_ptr<Options>& options) {
+  Command* spawning = agent.add_subcommand(
+      "spawn",
+      "As a main of squad: register a subagent, council or reviewer; prints its token once");
+  spawning->add_option("ID", options->id, "Its name, such as agent:main:subagent:7")->required();
+  spawning->add_option("--name", options->name, "A name for people");
+  spawning
+      ->add_option("--webhook", options->webhook,
+                   "A URL that is told when mail waits; its secret is printed once")
+      ->type_name("URL");
+  add_client_options(*spawning, options->client);
+  add_example(*spawning, "parley agent spawn agent:main:subagent:7 --agent agent:main:main");
+  spawning->callback([=, &exit_code] { exit_code = add(*options); });
 }
 
 RouteCommand list_command() {
@@ -213,6 +251,7 @@ void add_agent(Command& app, int& exit_code) {
   Command* agent = app.add_subcommand("agent", "Register, list and remove agents");
   agent->require_subcommand(1);
   add_adding(*agent, exit_code, options);
+  add_spawning(*agent, exit_code, options);
   add_route_command(*agent, exit_code, list_command());
   add_route_command(*agent, exit_code,
                     about_one({.name = "show",

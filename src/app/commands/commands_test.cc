@@ -211,6 +211,40 @@ TEST_F(Commands, SendTakesTheTypesOfSuperprompt) {
   EXPECT_EQ(last().body.find("message_id"), last().body.rfind("message_id")) << last().body;
 }
 
+// SQ-03, SQ-06, SQ-07: the words of squad from the command line. The broker fills in id and time.
+TEST_F(Commands, SendTakesTheTypesOfSquad) {
+  broker_.answer("POST /v1/messages", 202, R"({"id":"m1","state":"accepted"})");
+  const Ran given = call({"send", "--to", "agent:main:subagent:7", "--type", "handoff",
+                          "--priority", "critical", "--ttl", "90m", "--subject", "price it",
+                          "--constraint", "a", "--constraint", "b", "look at it"});
+  EXPECT_EQ(given.code, 0) << given.err;
+  EXPECT_EQ(last().dialect, "squad");
+  EXPECT_EQ(member(last().body, {"type"}), "handoff");
+  EXPECT_EQ(member(last().body, {"priority"}), "P0");
+  EXPECT_EQ(member(last().body, {"subject"}), "price it");
+  EXPECT_EQ(member(last().body, {"body", "task"}), "look at it");
+  EXPECT_NE(last().body.find(R"("constraints":["a","b"])"), std::string::npos) << last().body;
+  EXPECT_NE(last().body.find(R"("ttl_hours":1.5)"), std::string::npos) << last().body;
+
+  EXPECT_EQ(call({"send", "--to", "agent:main:main", "--type", "challenge", "--claim", "$50",
+                  "--evidence", "costs", "--wants", "revise", "--severity", "minor", "too low"})
+                .code,
+            0);
+  EXPECT_EQ(member(last().body, {"body", "claim_challenged"}), "$50");
+  EXPECT_EQ(member(last().body, {"body", "grounds"}), "too low");
+  EXPECT_EQ(member(last().body, {"body", "requested_action"}), "revise");
+  EXPECT_NE(last().body.find(R"("evidence":["costs"])"), std::string::npos) << last().body;
+
+  EXPECT_EQ(call({"send", "--to", "agent:main:main", "--type", "escalation", "--as", "json",
+                  "--external", "pay", R"({"reason":"r","external_action":"mine"})"})
+                .code,
+            0);
+  EXPECT_EQ(member(last().body, {"body", "external_action"}), "mine");
+  EXPECT_EQ(member(last().body, {"body", "reason"}), "r");
+  EXPECT_EQ(call({"send", "--to", "bo", "--type", "query", "what?"}).code, 0);
+  EXPECT_EQ(last().dialect, "flow") << "it says nothing that only squad has";
+}
+
 TEST_F(Commands, ACompletionOfSuperpromptAnswers) {
   broker_.answer("GET /v1/messages/q1", 200,
                  R"({"id":"q1-full","sender":"boss","conversation_id":"c9"})");

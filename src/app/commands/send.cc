@@ -133,6 +133,11 @@ struct Answer {
 };
 
 Answer read_answer(Json response) {
+  if (const Json body = response.find("body"); body && response.find("subject")) {
+    const std::string result = text_of(body, "result");
+    return {body.find("summary") ? text_of(body, "summary") : text_of(response, "body"),
+            result == "failed" ? "error" : result, text_of(response, "from")};
+  }
   if (response.find("message_type")) {
     const Json body = response.find("body");
     return {body ? text_of(response, "body") : text_of(response, "rationale"),
@@ -177,9 +182,41 @@ int request(const Options& options) {
   return ask_and_show(options.client, call, show_answer);
 }
 
-std::vector<std::string> with_superprompt(std::vector<std::string> types) {
+std::vector<std::string> with_others(std::vector<std::string> types) {
   types.insert(types.end(), superprompt_types.begin(), superprompt_types.end());
+  types.insert(types.end(), squad_types.begin(), squad_types.end());
   return types;
+}
+
+// What only a message of squad has; one of these makes it one.
+void add_squad_options(Command& command, SquadDraft& squad) {
+  command.add_option("--subject", squad.subject, "In squad: a brief description");
+  command.add_option("--context", squad.context, "Of a handoff: relevant background");
+  command
+      .add_option("--constraint", squad.constraints,
+                  "Of a handoff: what must hold; may be repeated")
+      ->takes_one();
+  command.add_option("--deadline", squad.deadline, "Of a handoff: a time in UTC")
+      ->type_name("TIME");
+  command
+      .add_option("--artifact", squad.artifacts, "In squad: a file it is about; may be repeated")
+      ->takes_one()
+      ->type_name("PATH");
+  command.add_option("--claim", squad.claim,
+                     "Of a challenge: the statement that is disputed; BODY is the grounds");
+  command
+      .add_option("--evidence", squad.evidence,
+                  "Of a challenge or a defence: what shows it; may be repeated")
+      ->takes_one();
+  command.add_option("--wants", squad.wanted, "Of a challenge: what its receiver should do")
+      ->one_of({"revise", "defend", "escalate"});
+  command.add_option("--severity", squad.severity, "Of a challenge: how much is wrong")
+      ->one_of({"minor", "moderate", "critical"});
+  command.add_option("--result", squad.result,
+                     "Of a response in squad: completed, failed, partial or declined; of one to a "
+                     "challenge: defend, revise or escalate");
+  command.add_option("--external", squad.external,
+                     "In squad: what is done outside, such as a payment; people approve it first");
 }
 
 // What send, request and publish have in common.
@@ -215,16 +252,17 @@ void add_send(Command& app, int& exit_code) {
   whom->add_option("--to", draft.to, "An agent, human:NAME, a topic, or *")->type_name("ID");
   whom->add_option("--reply-to", draft.in_reply_to, "Answer this message, to its sender")
       ->type_name("ID");
-  add_draft_options(
-      *sending, *options,
-      with_superprompt({"broadcast", "notification", "query", "request", "response"}));
+  add_draft_options(*sending, *options,
+                    with_others({"broadcast", "notification", "query", "request", "response"}));
   sending->add_option("--status", draft.status, "Of a response; success if not given")
       ->one_of({"success", "partial", "error", "declined", "failure", "partial_success",
                 "requires_approval"});
   sending
       ->add_option("--confidence", draft.confidence,
-                   "How sure a task_completion is, such as 0.97; needed unless it is a failure")
+                   "How sure a task_completion is, such as 0.97; needed unless it is a failure. In "
+                   "squad: how sure its sender is")
       ->check(is_ratio);
+  add_squad_options(*sending, draft.squad);
   sending->add_flag("--requires-ack", draft.requires_ack,
                     "Be told when it is acknowledged, or that it was not in time");
   add_example(*sending, "parley send --to bo --priority high 'the build is red'");

@@ -222,6 +222,9 @@ std::string compose_superprompt(const Draft& draft, std::string_view body, const
 
 std::string compose(const Draft& draft, std::string_view body, const base::Id128& id,
                     base::Time now) {
+  if (draft.is_squad()) {
+    return compose_squad(draft, body);
+  }
   if (draft.is_superprompt()) {
     return compose_superprompt(draft, body, id, now);
   }

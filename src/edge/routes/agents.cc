@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/text.h"
+#include "core/agents/authority.h"
 #include "core/model/entry.h"
 #include "edge/answers/health.h"
 #include "edge/api/commands.h"
@@ -12,6 +13,7 @@
 #include "edge/gate.h"
 #include "edge/render.h"
 #include "edge/routes/routes.h"
+#include "edge/scope.h"
 #include "edge/webhooks/setting.h"
 #include "edge/webhooks/webhooks.h"
 #include "lib/crypto.h"
@@ -54,7 +56,7 @@ std::expected<void, Error> check_role(core::Dialect dialect, std::string_view ro
 void check_profile(std::string_view key, Members& body) {
   if (key == "supportedActions") {
     (void)body.texts(key);
-  } else if (key != "scope") {  // which is the dialect's own matter
+  } else {
     (void)body.text(key);
   }
 }
@@ -62,7 +64,7 @@ void check_profile(std::string_view key, Members& body) {
 // What an agent says of itself beyond what the machine acts on: the members of `body` that are
 // there, else those of `before`. A null takes one away.
 std::string profile_of(Members& body, std::string_view before) {
-  constexpr std::array<std::string_view, 4> keys = {"name", "supportedActions", "spawner", "scope"};
+  constexpr std::array<std::string_view, 2> keys = {"name", "supportedActions"};
   std::string text;
   JsonWriter out(text);
   out.object();
@@ -86,27 +88,54 @@ std::string profile_of(Members& body, std::string_view before) {
   return any ? text : std::string();
 }
 
+// In a dialect whose names say roles, one that is left out is that of the name.
+std::string_view role_in(Members& body, const core::Agent* before, std::string_view name,
+                         core::Dialect dialect) {
+  const auto said = core::parse_role_name(name);
+  const bool is_bound = core::policy_of(dialect).has_authority;
+  if (is_bound && !said) {
+    body.blame("id",
+               "an agent that speaks squad is named agent:{owner}:{role} or "
+               "agent:{owner}:{role}:{instance}");
+  }
+  // Not `? "" : before->role`: that is a temporary string, which the view would outlive.
+  const std::string_view known = is_bound && said    ? said->role
+                                 : before == nullptr ? std::string_view{}
+                                                     : std::string_view(before->role);
+  return body.text("role", known);
+}
+
 // What is asked for of an agent. What the body leaves out stays as it was `before`; null: it is
 // new. An agent that changes itself makes claims of capabilities; it keeps those it has made.
-core::Register registration(Members& body, const core::Agent* before, const Reach& reach,
-                            bool is_own_claim) {
+core::Register registration(Members& body, const core::Agent* before, std::string_view name,
+                            const Call& call) {
+  const bool is_own_claim = !call.caller.is_admin();
+  const core::Agent& asker = call.tables().agents[call.caller.ref];
+  const bool is_spawned =
+      is_own_claim && before == nullptr && core::policy_of(asker.dialect).has_authority;
   core::Register command;
-  const core::Dialect spoken = before == nullptr ? dialect::default_dialect : before->dialect;
+  const core::Dialect spoken = before != nullptr ? before->dialect
+                               : is_spawned      ? asker.dialect
+                                                 : dialect::default_dialect;
   const auto dialect = parse_dialect(body.text("dialect", dialect::name_of(spoken)));
   if (!dialect) {
     body.blame(dialect.error());
   }
   command.dialect = dialect.value_or(dialect::default_dialect);
-  // Not `? "" : before->role`: that is a temporary string, which the view would outlive.
-  command.role =
-      body.text("role", before == nullptr ? std::string_view{} : std::string_view(before->role));
+  command.role = role_in(body, before, name, command.dialect);
+  command.spawner = body.said("spawner", before != nullptr ? std::string_view(before->spawner)
+                                         : is_spawned      ? std::string_view(asker.name)
+                                                           : std::string_view{});
+  const WantedScope scope = scope_in(body, before, command.dialect);
+  command.scope = scope.receivers;
+  command.scope_kinds = scope.kinds;
   command.capabilities = body.texts("capabilities");
   if (before != nullptr && !body.find("capabilities")) {
     const auto& kept = is_own_claim ? before->claims : before->capabilities;
     command.capabilities.assign(kept.begin(), kept.end());
   }
   command.subscriptions = body.texts("subscriptions");
-  const WantedWebhook webhook = webhook_in(body, before, reach);
+  const WantedWebhook webhook = webhook_in(body, before, call.context->webhooks->reach());
   command.webhook = webhook.url;
   command.webhook_secret = webhook.secret;
   if (const auto good = check_role(command.dialect, command.role); !good) {
@@ -127,8 +156,7 @@ void add_agent(Call& call) {
   const bool is_new = found == core::none || !call.tables().agents[found].is_registered() ||
                       call.context->removing.contains({call.caller.workspace, name});
   const core::Agent* before = is_new ? nullptr : &call.tables().agents[found];
-  core::Register command =
-      registration(body, before, call.context->webhooks->reach(), !call.caller.is_admin());
+  core::Register command = registration(body, before, name, call);
   const std::string profile =
       profile_of(body, before == nullptr ? std::string_view{} : std::string_view(before->profile));
   const bool rotate = body.flag("rotate_token", false);
