@@ -87,6 +87,12 @@ std::string_view subject_of(core::OutboxKind kind) {
       return "an agent broke the rules of its protocol";
     case core::OutboxKind::task_failed:
       return "a task failed";
+    case core::OutboxKind::debate_changed:
+      return "a debate has changed";
+    case core::OutboxKind::overdue:
+      return "a message is overdue";
+    case core::OutboxKind::agent_session_ended:
+      return "the session of an agent has ended";
   }
   return "";
 }

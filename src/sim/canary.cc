@@ -66,6 +66,10 @@ constexpr auto table = std::to_array<CanaryInfo>({
     {Canary::flag_lost, "flag_lost", Check::flag},
     {Canary::tries_ignored, "tries_ignored", Check::wait},
     {Canary::hub_ignored, "hub_ignored", Check::receivers},
+    {Canary::rounds_ignored, "rounds_ignored", Check::debate},
+    {Canary::revision_ignored, "revision_ignored", Check::debate},
+    {Canary::times_ignored, "times_ignored", Check::handoff},
+    {Canary::announced_twice, "announced_twice", Check::handoff},
     {Canary::right_borrowed, "right_borrowed", Check::flag},
     {Canary::approval_borrowed, "approval_borrowed", Check::approval},
     {Canary::approval_again, "approval_again", Check::approval},
@@ -152,6 +156,8 @@ bool alter_envelope(Canary canary, const ReadBy& by, core::Envelope& e) {
   } else if (canary == Canary::held_passes && e.needs_approval == core::NeedsApproval::message) {
     e.needs_approval = core::NeedsApproval::nothing;
     e.confidence_ppm = 1'000'000;
+  } else if (canary == Canary::revision_ignored && e.stance == core::Stance::revise) {
+    e.stance = core::Stance::defend;
   } else if (canary == Canary::tie_by_node && by.node == 0) {
     std::ranges::reverse(e.receivers);
   } else {
@@ -171,6 +177,8 @@ constexpr auto added_rules = std::to_array<AddedRule>({
     {Canary::circle_ignored, "collab.deadlock", "warn"},
     {Canary::thread_unlimited, "thread_messages_max", "1000000"},
     {Canary::share_ignored, "task.giver_percent", "100"},
+    {Canary::rounds_ignored, "squad.debate_rounds", "9"},
+    {Canary::times_ignored, "squad.response_time.p2", "1h"},
     {Canary::table_unshared, "share_percent", "100"},
     {Canary::tried_for_ever, "dead_letter_tries_max", "30"},
     {Canary::tries_ignored, "superprompt.retries_max", "7"},
@@ -460,6 +468,12 @@ void plant_effects(Canary canary, const core::Entry& entry, core::Outcome& outco
         outcome.error().code == code &&
         (code == base::Code::forbidden || outcome.error().detail.starts_with("it is "))) {
       outcome = core::Receipt{};
+    }
+  } else if (canary == Canary::announced_twice) {
+    const auto at =
+        std::ranges::find(effects, core::OutboxKind::overdue, &NamedEffect::outbox_kind);
+    if (at != effects.end()) {
+      effects.insert(at, NamedEffect(*at));
     }
   } else if (canary == Canary::alarm_silent) {
     std::erase_if(effects, [](const NamedEffect& f) { return f.kind == NamedEffect::Kind::alarm; });

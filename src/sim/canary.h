@@ -15,7 +15,7 @@ namespace parley::sim {
 
 // A planted bug. All are planted in the simulator's own layer: in what a journal hands to its
 // readers (the checker sees what was written), in the effects of an entry, or in how the journal
-// behaves. So the core has no hooks for tests.
+// behaves. So the core has no hooks for tests. Over 150 lines: each has one.
 enum class Canary : uint8_t {
   none,
   // In what every node reads, as if the command were done wrong.
@@ -70,6 +70,9 @@ enum class Canary : uint8_t {
   flag_lost,
   tries_ignored,
   hub_ignored,
+  rounds_ignored,
+  revision_ignored,
+  times_ignored,
   // In what one node reads.
   tie_by_node,
   entry_skipped,
@@ -86,6 +89,7 @@ enum class Canary : uint8_t {
   closing_untold,
   pressure_untold,
   alarm_silent,
+  announced_twice,
   right_borrowed,
   approval_borrowed,
   approval_again,

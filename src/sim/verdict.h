@@ -51,8 +51,10 @@ enum class Check : uint8_t {
   share,      // Nobody fills a table that all share; what goes for room is of whoever holds most.
   flag,       // What is for moderators alone is there until one of them resolves it, and no other.
   approval,   // It is decided once, by one who may, for what was shown, and never by silence.
+  debate,     // It goes before people once if its sides do not settle it, and never if they do.
+  handoff,    // What nobody reacts to in time is announced once.
 };
-constexpr size_t check_count = static_cast<size_t>(Check::approval) + 1;
+constexpr size_t check_count = static_cast<size_t>(Check::handoff) + 1;
 
 std::string_view check_name(Check check);
 

@@ -95,6 +95,7 @@ struct Agent {
   Inbox inbox;
 
   bool is_registered() const { return kind != PrincipalKind::unknown; }
+  bool is_person() const { return kind == PrincipalKind::human || kind == PrincipalKind::admin; }
   // Offline by its own heartbeat or by its silence. An agent that only polls sends no heartbeat, so
   // it is never offline.
   bool is_offline() const {

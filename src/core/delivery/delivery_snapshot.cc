@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/conversation/session_acts.h"
+#include "core/debates/debate_acts.h"
 #include "core/humans/held.h"
 #include "core/machine/snapshot_fields.h"
 #include "core/machine/tables.h"
@@ -281,6 +282,7 @@ void encode_messages(const Tables& t, SnapshotWriter& out) {
 void decode_messages(Tables& t, SnapshotReader& in) {
   restore_session_holds(t);  // what a paused session holds is in no inbox
   restore_held(t);           // nor what people have to approve
+  restore_challenged(t);     // nor what a reviewer's challenge holds up
   for (size_t left = in.in.count(); left > 0 && in.in.ok(); --left) {
     Message row;
     Message::fields(row, in);

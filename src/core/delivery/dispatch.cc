@@ -10,6 +10,8 @@
 #include "core/conversation/thread_acts.h"
 #include "core/dead_letters/dead_letter_acts.h"
 #include "core/delivery/redelivery.h"
+#include "core/handoffs/handoff_acts.h"
+#include "core/humans/escalation_acts.h"
 #include "core/limits/breaker_acts.h"
 #include "core/limits/rate_limit.h"
 #include "core/limits/size_limit.h"
@@ -244,6 +246,7 @@ void Dispatch::set_state(DeliveryRef ref, State state) {
                  .state = state,
                  .again = was_acked,
                  .delivery = ref});
+    note_handoff(t, delivery, state);
   }
 }
 
@@ -362,6 +365,11 @@ void Dispatch::add_dead_letter(DeliveryRef ref, Reason reason, std::string_view 
     end(ref, state_for(reason));
     return;
   }
+  if (reason == Reason::ttl_expired && policy_of(message.dialect).expiry_escalates &&
+      escalate_expired(*this, ref)) {
+    end(ref, State::expired);
+    return;
+  }
   DeadLetter letter;
   letter.message = message.seq;
   letter.sender = t.agents[message.sender].name;
@@ -439,6 +447,7 @@ void Dispatch::finish(MessageRef ref) {
   if (!message.is_needed()) {
     remember(t, ref);
     t.sessions.done_with(message.seq);
+    t.debates.done_with(message.seq);
     t.holds.forget(message.seq);
   }
 }

@@ -32,7 +32,34 @@ bool says_topic(const Envelope& e, std::string_view name) {
   return name.starts_with("topic:") || (e.kind == Kind::broadcast && is_topic_name(name));
 }
 
+// An escalation is for people: where it names none that there is, it goes to those who maintain the
+// workspace (SQ-07).
+void add_people(const Tables& t, Route& route) {
+  constexpr size_t people_max = 16;
+  if (std::ranges::any_of(route.agents, [&t](AgentRef ref) { return t.agents[ref].is_person(); })) {
+    return;
+  }
+  std::vector<AgentRef> people = t.agents.maintainers();
+  people = people.empty() ? t.agents.stewards() : people;
+  people.resize(std::min(people.size(), people_max));
+  for (const AgentRef ref : people) {
+    if (std::ranges::find(route.agents, ref) == route.agents.end()) {
+      route.agents.push_back(ref);
+    }
+  }
+}
+
 }  // namespace
+
+std::vector<std::string> Route::people(const Tables& t) const {
+  std::vector<std::string> names;
+  for (const AgentRef ref : agents) {
+    if (t.agents[ref].is_person()) {
+      names.push_back(t.agents[ref].name);
+    }
+  }
+  return names;
+}
 
 std::unexpected<Error> refuse_full(const Tables& t, AgentRef receiver, AgentRef sender) {
   const std::string inbox = "the inbox of " + quoted(t.agents[receiver].name);
@@ -127,13 +154,16 @@ std::expected<Route, Error> find_route(const ConstContext& context, const Envelo
                       "those who subscribe",
                       "/receiver");
       }
-    } else {
+    } else if (e.kind != Kind::escalation || context.actor == none) {
       route.unknown.push_back(name);
       // Before the rest of a long list is looked up.
       if (auto good = check_letter_share(context, route.unknown.size()); !good) {
         return std::unexpected(good.error());
       }
     }
+  }
+  if (e.kind == Kind::escalation && context.actor != none && route.topic.empty()) {
+    add_people(t, route);
   }
   if (route.everyone) {
     route.agents = t.agents.sorted();

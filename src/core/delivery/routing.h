@@ -24,6 +24,8 @@ struct Route {
   bool is_one() const {
     return agents.size() == 1 && unknown.empty() && topic.empty() && !everyone;
   }
+  // The names of the people among them.
+  std::vector<std::string> people(const Tables& t) const;
 };
 
 // Fails where the receivers contradict each other, and where the only one has no room.

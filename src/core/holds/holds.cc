@@ -4,7 +4,15 @@
 namespace parley::core {
 
 std::string_view word_of(HoldReason reason) {
-  return reason == HoldReason::approval ? "approval" : "session_paused";
+  switch (reason) {
+    case HoldReason::session_paused:
+      return "session_paused";
+    case HoldReason::approval:
+      return "approval";
+    case HoldReason::challenge:
+      return "challenge";
+  }
+  return {};
 }
 
 HoldWords words_of(HoldReason reason) {
@@ -18,6 +26,12 @@ HoldWords words_of(HoldReason reason) {
       return {base::Code::not_delivered,
               "the message waits: it is handed out when people have approved it",
               "the message waits: people have not approved it yet"};
+    case HoldReason::challenge:
+      return {
+          base::Code::not_delivered,
+          "the message waits: a reviewer has challenged the work in its thread, and it is handed "
+          "out when that debate ends",
+          "the message waits: a reviewer has challenged the work in its thread"};
   }
   return {};
 }

@@ -16,9 +16,10 @@ namespace parley::core {
 enum class HoldReason : uint8_t {
   session_paused,  // released when the session is resumed or ends
   approval,        // until people have decided on the message (core/humans/held.h)
+  challenge,       // until the debate ends that a reviewer opened (core/debates)
 };
 
-// `session_paused`, `approval`.
+// `session_paused`, `approval`, `challenge`.
 std::string_view word_of(HoldReason reason);
 
 // One message is held: none of its deliveries is handed out, and others pass it. It counts in its
@@ -26,7 +27,8 @@ std::string_view word_of(HoldReason reason);
 // own: what holds it lets it go.
 struct Hold {
   HoldReason reason = HoldReason::session_paused;
-  Seq by{};  // what holds it: the entry that started the session, or the message's own
+  // What holds it: the entry that started the session, the message's own, the first challenge.
+  Seq by{};
 
   bool operator==(const Hold&) const = default;
 };

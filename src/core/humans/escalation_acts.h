@@ -21,6 +21,17 @@ uint64_t escalate_if_room(Dispatch& dispatch, Escalation escalation);
 // workspace are told.
 void escalate_for_review(Dispatch& dispatch, const Envelope& e, Seq message, std::string_view why);
 
+// The same of a message that people are to look at though nothing failed (SQ-07): its sender asks
+// for it, or the policy of its dialect does, because it is critical or an answer is not sure
+// enough. `people` are those among its receivers, to whom it goes anyway.
+void escalate_by_policy(Dispatch& dispatch, const Envelope& e, Seq message,
+                        std::vector<std::string> people);
+
+// The same of a delivery whose message was not read while it lived (SQ-13); its sender is told.
+// True also where it is to many, and nobody misses it. False: there is no room for another
+// escalation.
+bool escalate_expired(Dispatch& dispatch, DeliveryRef ref);
+
 // Whether the sender may send what is escalated when it fails: a critical message, a request with
 // on_timeout escalate, a pipeline. Who has its share of open escalations may not.
 Checked check_escalation_share(const ConstContext& context, const Send& command);

@@ -18,12 +18,32 @@ std::string_view cause_name(EscalationCause cause) {
       return "task_failed";
     case EscalationCause::review_wanted:
       return "review_wanted";
+    case EscalationCause::debate:
+      return "debate";
+    case EscalationCause::critical:
+      return "critical";
+    case EscalationCause::low_confidence:
+      return "low_confidence";
+    case EscalationCause::requested:
+      return "requested";
+    case EscalationCause::blocked:
+      return "blocked";
+    case EscalationCause::expired:
+      return "expired";
   }
   return "unknown";
 }
 
+uint64_t Escalations::add(Escalation escalation, uint64_t max) {
+  const Seq about = escalation.about;
+  const uint64_t id = cases_.add(std::move(escalation), max);
+  open_about_.emplace(about, id);
+  return id;
+}
+
 void Escalations::resolve(uint64_t id, std::string_view resolution, std::string_view by, Time at) {
   CHECK(!by.empty());
+  open_about_.erase({find(id)->about, id});
   cases_.change(id, [&](Escalation& escalation) {
     escalation.resolution = resolution;
     escalation.resolved_by = by;
@@ -46,7 +66,12 @@ void Escalations::encode(Writer& out) const {
 
 bool Escalations::decode(Reader& in) {
   dropped_ = in.varint();
-  return cases_.decode(in, [](const Escalation&) { return true; });
+  return cases_.decode(in, [this](const Escalation& escalation) {
+    if (escalation.is_open()) {
+      open_about_.emplace(escalation.about, escalation.id);
+    }
+    return true;
+  });
 }
 
 }  // namespace parley::core

@@ -18,11 +18,17 @@ namespace parley::core {
 enum class EscalationCause : uint8_t {
   request_timed_out = 0,
   pipeline_failed = 1,
-  dead_letter = 2,    // a critical message failed, or a person passed a dead letter on
-  task_failed = 3,    // the last of its tries, too
-  review_wanted = 4,  // its sender says that people should look at the answer
+  dead_letter = 2,     // a critical message failed, or a person passed a dead letter on
+  task_failed = 3,     // the last of its tries, too
+  review_wanted = 4,   // its sender says that people should look at the answer
+  debate = 5,          // two agents do not agree (core/debates)
+  critical = 6,        // a critical message, which was delivered all the same
+  low_confidence = 7,  // of an answer
+  requested = 8,       // an agent asked for it by a message
+  blocked = 9,         // an agent is, or says nothing of what it was given
+  expired = 10,        // nobody read the message while it lived
 };
-constexpr EscalationCause escalation_cause_last = EscalationCause::review_wanted;
+constexpr EscalationCause escalation_cause_last = EscalationCause::expired;
 
 std::string_view cause_name(EscalationCause cause);
 
@@ -38,6 +44,9 @@ struct Escalation {
   std::string resolution{};  // what was decided
   std::string resolved_by{};
   Time resolved_at{};
+  uint64_t debate = 0;                   // that it is about; 0: none
+  std::vector<std::string> people{};     // whom the agent's message named: they may decide, too
+  std::vector<std::string> concerned{};  // who is told of the decision, besides `agent`
 
   bool is_open() const { return resolved_by.empty(); }
   const std::string& owner() const { return agent; }
@@ -52,6 +61,9 @@ struct Escalation {
     field("resolution", self.resolution);
     field("resolved_by", self.resolved_by);
     field("resolved_at", self.resolved_at);
+    field("debate", self.debate);
+    field("people", self.people);
+    field("concerned", self.concerned);
   }
   bool operator==(const Escalation&) const = default;
 };
@@ -60,9 +72,7 @@ struct Escalation {
 class Escalations {
  public:
   // Gives it its id, and returns that. Beyond `max` a resolved one goes.
-  uint64_t add(Escalation escalation, uint64_t max) {
-    return cases_.add(std::move(escalation), max);
-  }
+  uint64_t add(Escalation escalation, uint64_t max);
   // Whether there may be another open one; or another one of the agent's, which has a share.
   bool has_room(const Rules& rules) const { return open() < rules.escalations_max; }
   bool has_room(const Rules& rules, std::string_view agent) const {
@@ -73,6 +83,11 @@ class Escalations {
   void count_dropped() { ++dropped_; }
   const Escalation* find(uint64_t id) const { return cases_.find(id); }
   void resolve(uint64_t id, std::string_view resolution, std::string_view by, Time at);
+  // Whether one about this message is open.
+  bool is_open_about(Seq message) const {
+    const auto at = open_about_.lower_bound({message, 0});
+    return at != open_about_.end() && at->first == message;
+  }
 
   const std::map<uint64_t, Escalation>& all() const { return cases_.all(); }
   // The ids of those that the agent waits or waited for, oldest first; nullptr when there is none.
@@ -90,6 +105,7 @@ class Escalations {
  private:
   uint64_t dropped_ = 0;
   Cases<Escalation> cases_;  // by agent
+  std::set<std::pair<Seq, uint64_t>> open_about_;
 };
 
 }  // namespace parley::core

@@ -37,9 +37,8 @@ bool remembers_what_is_settled(const Tables& t) {
     }
   }
   size_t settled = 0;
-  t.messages.each([&](MessageRef, const Message& message) {
-    settled += message.is_needed() ? 0 : 1;
-  });
+  t.messages.each(
+      [&](MessageRef, const Message& message) { settled += message.is_needed() ? 0 : 1; });
   return settled == remembered.size();
 }
 
@@ -128,8 +127,7 @@ bool holds_follow_from_sessions(const Tables& t) {
         continue;
       }
       const auto session = t.sessions.all().find(hold.by);
-      if (session == t.sessions.all().end() ||
-          session->second.status != SessionStatus::paused ||
+      if (session == t.sessions.all().end() || session->second.status != SessionStatus::paused ||
           !session->second.open.contains(message)) {
         return false;
       }
@@ -156,6 +154,32 @@ bool holds_follow_from_approvals(const Tables& t) {
   // A timer that stands still waits for one of them.
   return held == expected && std::ranges::all_of(t.pending.requests(), [&](const auto& item) {
            return item.second.held.n == 0 || expected.contains(item.second.held);
+         });
+}
+
+// Work under way is there and not done with; what a reviewer's challenge holds of it is held for
+// that reason, and nothing else is. What people are to decide on has its escalation.
+bool debates_have_what_they_name(const Tables& t) {
+  size_t expected = 0;
+  for (const auto& [thread, messages] : t.debates.work()) {
+    expected += messages.size() * t.debates.holds_in(thread).size();
+    for (const Seq seq : messages) {
+      const MessageRef ref = t.messages.find(seq);
+      if (ref == none || !t.messages.message(ref).is_needed()) {
+        return false;
+      }
+    }
+  }
+  size_t held = 0;
+  for (const auto& [message, holds] : t.holds.all()) {
+    held += static_cast<size_t>(std::ranges::count(holds, HoldReason::challenge, &Hold::reason));
+  }
+  return held == expected && std::ranges::all_of(t.debates.all(), [&t](const auto& item) {
+           const Debate& debate = item.second;
+           const Escalation* const escalation = t.escalations.find(debate.escalation);
+           return debate.state != DebateState::escalated ||
+                  (escalation != nullptr && escalation->is_open() &&
+                   escalation->debate == debate.id);
          });
 }
 
@@ -186,8 +210,9 @@ bool broadcasts_are_open(const Tables& t) {
 bool is_consistent(const Tables& t) {
   return watches_what_is_waited_for(t) && owes_what_is_next(t) && remembers_what_is_settled(t) &&
          counts_pending_requests(t) && sessions_have_what_they_name(t) &&
-         holds_follow_from_sessions(t) && holds_follow_from_approvals(t) &&
-         locks_are_in_order(t) && broadcasts_are_open(t) && t.wait_graph.is_in_order();
+         debates_have_what_they_name(t) && holds_follow_from_sessions(t) &&
+         holds_follow_from_approvals(t) && locks_are_in_order(t) && broadcasts_are_open(t) &&
+         t.wait_graph.is_in_order();
 }
 
 }  // namespace parley::core

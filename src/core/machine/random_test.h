@@ -79,6 +79,9 @@ class RandomCommands {
     command.kind = command.name == "root" ? PrincipalKind::admin : PrincipalKind::agent;
     const bool has_hub = policy_of(command.dialect).via_hub;
     command.role = has_hub && random_.below(2) == 0 ? "orchestrator" : "";
+    if (command.dialect == Dialect::squad) {
+      command.role = random_.below(2) == 0 ? "reviewer" : "subagent";
+    }
     command.token = random_.below(2) == 0 ? token_of(command.name) : TokenHash{};
     command.webhook = random_.below(3) == 0 ? "https://example.org/hook" : "";
     command.webhook_secret = random_.below(2) == 0 ? token_of(any_name()) : WebhookSecret{};
@@ -123,7 +126,15 @@ class RandomCommands {
         {"session.log_max", "2"},
         {"locks_max", "1"},
         {"tasks_max", "3"},
-        {"tasks_max", "10000"}};
+        {"tasks_max", "10000"},
+        {"debates_max", "2"},
+        {"debates_max", "100"},
+        {"handoffs_max", "3"},
+        {"handoffs_max", "1000"},
+        {"squad.response_time.p1", "20s"},
+        {"squad.response_time.p2", "20s"},
+        {"squad.blocked_after", "30s"},
+        {"squad.ttl", "20s"}};
     switch (random_.below(6)) {
       case 5:
         return notice();
@@ -181,6 +192,21 @@ class RandomCommands {
     }
   }
 
+  // A part of a debate, or of a handoff.
+  void disagree(Envelope& e) {
+    e.kind =
+        random_.below(4) == 0
+            ? Kind::response
+            : static_cast<Kind>(static_cast<uint32_t>(Kind::acknowledgement) + random_.below(3));
+    e.in_reply_to = random_.below(4) == 0 ? Id128{} : any_id();
+    e.stance = static_cast<Stance>(random_.below(4));
+    e.severity = static_cast<Severity>(random_.below(4));
+    e.dialect = random_.below(2) == 0 ? Dialect::squad : e.dialect;
+    if (random_.below(3) == 0) {
+      e.blocked_since = start_time;
+    }
+  }
+
   Command message(std::string_view actor) {
     Send send;
     Envelope& e = send.envelope;
@@ -216,6 +242,9 @@ class RandomCommands {
       e.requires_ack = random_.below(2) == 0;
       e.response_timeout = base::seconds(random_.below(90));
       e.on_timeout = static_cast<OnTimeout>(random_.below(3));
+    }
+    if (random_.below(4) == 0) {
+      disagree(e);
     }
     pattern(send);
     if (e.kind == Kind::notification && random_.below(6) == 0) {
@@ -267,6 +296,9 @@ class RandomCommands {
                    : DecideApproval{.id = 1 + random_.below(40),
                                     .decision = static_cast<ApprovalDecision>(random_.below(4))};
       case 13:
+        if (random_.below(2) == 0) {
+          return MarkAgentSession{any_name(), random_.below(2) == 0};
+        }
         return random_.below(2) == 0 ? Command(RaiseFlag{.id = {}, .text = "rude"})
                                      : ResolveFlag{1 + random_.below(5), "seen"};
       case 12:

@@ -18,11 +18,14 @@
 #include "core/dead_letters/dead_letter_acts.h"
 #include "core/dead_letters/dead_letter_retry.h"
 #include "core/dead_letters/dead_letters_snapshot.h"
+#include "core/debates/debate_acts.h"
 #include "core/delivery/delivery_snapshot.h"
 #include "core/delivery/due.h"
 #include "core/delivery/forgetting.h"
 #include "core/delivery/receiving.h"
 #include "core/delivery/stream_acts.h"
+#include "core/handoffs/agent_session_acts.h"
+#include "core/handoffs/handoff_acts.h"
 #include "core/humans/approval_acts.h"
 #include "core/humans/escalation_acts.h"
 #include "core/limits/admission.h"
@@ -47,6 +50,7 @@ using TimeSteps =
           Step<advance_threads, threads_due>, Step<advance_sessions, sessions_due>,
           Step<advance_locks, locks_due>, Step<advance_dead_letters, dead_letters_due>,
           Step<advance_requests, requests_due>, Step<advance_approvals, approvals_due>,
+          Step<advance_debates, debates_due>, Step<advance_handoffs, handoffs_due>,
           Step<presence::advance, presence::due>>;
 
 // The end of each entry: who has nothing waiting for its limits any more is told so, and what is
@@ -58,25 +62,27 @@ using LastSteps = Steps<Step<relieve_drained, no_time>, Step<forget_dead_letters
 
 // The parts of a snapshot behind the rules, in the order of their bytes. Another order, and a part
 // that is added or removed, makes another format: core/machine/snapshot.h says what to do then.
-// Sessions, tasks and approvals come before the messages: those in a paused session, and those that
-// people have to approve, are in no inbox, and some give tasks.
-constexpr std::string_view snapshot_magic = "parley snapshot 7\n";
+// Sessions, tasks, approvals and debates come before the messages: those in a paused session, those
+// that people have to approve, and those that a reviewer's challenge holds, are in no inbox, and
+// some give tasks.
+constexpr std::string_view snapshot_magic = "parley snapshot 8\n";
 using SnapshotParts =
     Parts<Part<&Tables::agents, encode_agents, decode_agents>,
           Part<&Tables::topics, encode_topics, decode_topics>,
           Part<&Tables::streams, encode_streams, decode_streams>,
           Part<&Tables::threads, encode_threads, decode_threads>,
           Part<&Tables::topics, encode_wildcards, decode_wildcards>, Whole<&Tables::sessions>,
-          Whole<&Tables::tasks>, Whole<&Tables::approvals>,
+          Whole<&Tables::tasks>, Whole<&Tables::approvals>, Whole<&Tables::debates>,
           Part<&Tables::messages, encode_messages, decode_messages>,
           Part<&Tables::dead_letters, encode_dead_letters, decode_dead_letters>,
           Part<&Tables::buckets, encode_limits, decode_limits>, Whole<&Tables::outbox>,
-          Whole<&Tables::escalations>, Whole<&Tables::flags>,
-          Whole<&Tables::pending>, Whole<&Tables::locks>,
+          Whole<&Tables::escalations>, Whole<&Tables::flags>, Whole<&Tables::pending>,
+          Whole<&Tables::locks>, Whole<&Tables::handoffs>,
           Part<&Tables::wait_graph, encode_wait_graph, decode_wait_graph>,
           Whole<&Tables::broadcasts>>;
 
 // A principal is removed: `on(Context&, const Unregister&)` says what comes before and after.
-using RoomDepartures = Departures<leave_sessions, leave_locks, leave_approvals>;
+using RoomDepartures =
+    Departures<leave_sessions, leave_locks, leave_approvals, leave_debates, leave_handoffs>;
 
 }  // namespace parley::core

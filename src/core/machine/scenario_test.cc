@@ -11,6 +11,7 @@
 #include <set>
 #include <sstream>
 
+#include "core/machine/scenario_debates_test.h"
 #include "core/machine/scenario_sessions_test.h"
 #include "core/machine/scenario_test.h"
 #include "core/machine/scenario_threads_test.h"
@@ -95,6 +96,7 @@ class Script {
                                                            {"calls", &Script::calls},
                                                            {"stops", &Script::stops},
                                                            {"starts", &Script::starts},
+                                                           {"ends", &Script::ends},
                                                            {"changes", &Script::changes},
                                                            {"locks", &Script::locks},
                                                            {"unlocks", &Script::unlocks},
@@ -289,6 +291,8 @@ class Script {
       e.in_reply_to = id_of(words.next());
     } else if (words.accept("broadcasting")) {
       e.kind = Kind::broadcast;
+    } else if (testing::debate_option(words, e) || testing::stance_option(words, e, now_)) {
+      // It says something of a challenge, or of how work goes on.
     } else if (words.accept("in")) {
       e.thread = words.next();
     } else if (words.accept("because-of")) {
@@ -584,8 +588,11 @@ class Script {
     body_.assign(words.accept("bytes") ? number(words.next()) : 1, 'x');
     return Malformed{body_, words.accept("because") ? words.next() : std::string_view{}};
   }
-  // `SESSION [with WHOM] [task TEXT] [bytes N] [led-by WHO]`.
+  // `SESSION [with WHOM] [task TEXT] [bytes N] [led-by WHO]`; or `work [of AGENT]`.
   Command starts(Words& words) {
+    if (words.accept("work")) {
+      return marks_session(words, false);
+    }
     StartSession command;
     command.id = words.next();
     receivers_.clear();
@@ -599,6 +606,15 @@ class Script {
     }
     command.coordinator = words.accept("led-by") ? words.next() : std::string_view{};
     return command;
+  }
+  Command ends(Words& words) {
+    if (!words.accept("work")) {
+      fail("ends work [of AGENT]");
+    }
+    return marks_session(words, true);
+  }
+  Command marks_session(Words& words, bool is_end) {
+    return MarkAgentSession{words.accept("of") ? words.next() : std::string_view(actor_), is_end};
   }
   Command changes(Words& words) { return testing::session_change_in(words, body_); }
   Command locks(Words& words) {
@@ -715,6 +731,12 @@ class Script {
     const std::string_view found =
         ref == none ? "none" : state_name(tables().messages.delivery(ref).state);
     check_equal(std::string(words.next()), std::string(found));
+    if (words.accept("status")) {
+      check_equal(std::string(words.next()),
+                  ref == none
+                      ? "none"
+                      : std::string(handoff_status(tables(), tables().messages.delivery(ref))));
+    }
     if (words.accept("attempt")) {
       check_equal(std::string(words.next()),
                   ref == none ? "none" : std::to_string(tables().messages.delivery(ref).attempts));
@@ -837,11 +859,10 @@ class Script {
       check_equal(join(words.rest()), join(found));
     } else if (what == "mark") {
       const MessageRef ref = tables().messages.find(seq_of(trimmed(words.next())));
-      static const std::map<Mark, std::string> names = {
-          {Mark::plain, "plain"},
-          {Mark::late, "late"},
-          {Mark::duplicate, "duplicate"},
-          {Mark::modified, "modified"}};
+      static const std::map<Mark, std::string> names = {{Mark::plain, "plain"},
+                                                        {Mark::late, "late"},
+                                                        {Mark::duplicate, "duplicate"},
+                                                        {Mark::modified, "modified"}};
       check_equal(std::string(words.next()),
                   ref == none ? "none" : names.at(tables().messages.message(ref).mark));
     } else if (what == "waits:") {
@@ -873,6 +894,22 @@ class Script {
       for (const auto& [id, escalation] : tables().escalations.all()) {
         found.push_back(std::string(cause_name(escalation.cause)) + " " +
                         label_of(escalation.about) + (escalation.is_open() ? "" : " resolved"));
+      }
+      check_equal(join(words.rest()), join(found));
+    } else if (what == "debates:") {
+      check_equal(join(words.rest()), testing::debate_words(tables()));
+    } else if (what == "debate") {
+      const uint64_t id = number(trimmed(words.next()));
+      std::vector<std::string> found;
+      const Debate* const debate = tables().debates.find(id);
+      for (const DebateStep& step : debate == nullptr ? std::vector<DebateStep>{} : debate->steps) {
+        found.push_back(label_of(step.message) + " " + std::string(debate_act_words[step.act]));
+      }
+      check_equal(join(words.rest()), join(found));
+    } else if (what == "handoffs:" || what == "overdue:") {
+      std::vector<std::string> found;
+      for (const Handoff* const each : testing::handoffs_of(tables(), what == "overdue:", now_)) {
+        found.push_back(label_of(each->message) + " " + each->to + testing::handoff_words(*each));
       }
       check_equal(join(words.rest()), join(found));
     } else if (what == "approvals:") {

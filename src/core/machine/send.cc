@@ -16,6 +16,7 @@
 #include "core/dead_letters/dead_letter_acts.h"
 #include "core/delivery/absence.h"
 #include "core/delivery/routing.h"
+#include "core/handoffs/handoff_acts.h"
 #include "core/humans/escalation_acts.h"
 #include "core/humans/held.h"
 #include "core/limits/admission.h"
@@ -230,13 +231,26 @@ bool enter_held(Context& context, const Send& command, const SendPlan& plan, Mes
     drop_hold(context.t, context.entry.seq);
     return true;
   }
-  const bool has_task = plan.question != none || enter_task(context, command.envelope, plan.route,
-                                                            message, plan.question);
+  const bool has_task = plan.question != none ||
+                        enter_task(context, command.envelope, plan.route, message, plan.question);
   begin_held(context, command.envelope, message, plan.question, plan.held);
   // Nothing of what it says is known before it passes.
   escalate_for_review(context.dispatch, command.envelope, context.entry.seq,
                       "its sender wants people to look at it; it waits for its approval");
   return has_task;
+}
+
+// What it says to those who debate, wait for it, or answer for its sender.
+void enter_squad_work(Context& context, const Send& command, const SendPlan& plan,
+                      MessageRef message, bool is_held) {
+  const Envelope& e = command.envelope;
+  acknowledge(context, plan.acknowledged);
+  enter_handoff(context, e, message);
+  const bool is_put_before_people =
+      enter_debate(context, e, plan.debate, plan.route, plan.thread.is_apart);
+  if (context.actor != none && !is_held && !is_put_before_people) {
+    escalate_by_policy(context.dispatch, e, context.entry.seq, plan.route.people(context.t));
+  }
 }
 
 // What the broker owed is sent; it may be off the list already. 0: it is none of the broker's.
@@ -271,8 +285,8 @@ Outcome accept(Context& context, const Send& command, const SendPlan& plan) {
   }
   // An answer after which the task is tried again or has failed, or that people have to approve,
   // reaches nobody.
-  const auto pause = plan.question == none ? std::nullopt
-                                           : pause_after(context, plan.question, envelope);
+  const auto pause =
+      plan.question == none ? std::nullopt : pause_after(context, plan.question, envelope);
   const bool is_last = plan.question != none && plan.held.empty() &&
                        is_last_failure(context, plan.question, envelope);
   const bool is_held = pause || is_last || !plan.held.empty();
@@ -281,6 +295,7 @@ Outcome accept(Context& context, const Send& command, const SendPlan& plan) {
   if (is_held) {
     hold_for_approval(t, context.entry.seq);
   }
+  hold_work(t, envelope, plan.debate, plan.thread.is_apart, message);
   if (!waits) {
     deliver_to_route(context, plan.route, message);
   }
@@ -302,9 +317,9 @@ Outcome accept(Context& context, const Send& command, const SendPlan& plan) {
   if (plan.extended != none) {
     extend_time(context, plan.extended, envelope.response_timeout);
   }
-  const bool has_no_task =
-      is_held ? !enter_held(context, command, plan, message, pause)
-              : !enter(context, command, plan, message, waits);
+  const bool has_no_task = is_held ? !enter_held(context, command, plan, message, pause)
+                                   : !enter(context, command, plan, message, waits);
+  enter_squad_work(context, command, plan, message, is_held);
   end_item(context.dispatch, command.outbox_item);
   if (t.messages.message(message).refused) {
     return refuse(Code::receiver_unavailable,
@@ -480,6 +495,22 @@ std::expected<Route, Error> plan_route(const ConstContext& context, const Envelo
   return route;
 }
 
+// What it acknowledges, and which debate it is in.
+std::expected<void, Error> plan_squad_work(const ConstContext& context, const Envelope& envelope,
+                                           SendPlan& plan) {
+  const auto acknowledged = find_acknowledged(context, envelope);
+  if (!acknowledged) {
+    return std::unexpected(acknowledged.error());
+  }
+  plan.acknowledged = *acknowledged;
+  const auto debate = plan_debate(context, envelope, plan.route, plan.question);
+  if (!debate) {
+    return std::unexpected(debate.error());
+  }
+  plan.debate = *debate;
+  return check_handoffs(context, envelope, plan.route);
+}
+
 }  // namespace
 
 bool is_malformed(const Error& error) {
@@ -550,6 +581,9 @@ std::expected<SendPlan, Error> plan_send(ConstContext context, const Send& comma
     return std::unexpected(session.error());
   }
   plan.in_session = *session != nullptr;
+  if (auto good = plan_squad_work(context, envelope, plan); !good) {
+    return std::unexpected(good.error());
+  }
   if (auto good = plan_stand_ins(context, command, plan.route); !good) {
     return std::unexpected(good.error());
   }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/debates/debate_acts.h"
 #include "core/delivery/routing.h"
 #include "core/machine/context.h"
 
@@ -16,10 +17,12 @@ namespace parley::core {
 // What becomes of a message that is not refused.
 struct SendPlan {
   uint64_t content = 0;
-  MessageRef repeated = none;    // it was sent before; the rest is not set
-  std::optional<Receipt> given;  // its task was given before; likewise
-  MessageRef question = none;    // that it answers
-  bool answers = false;          // someone waits for that answer
+  MessageRef repeated = none;       // it was sent before; the rest is not set
+  std::optional<Receipt> given;     // its task was given before; likewise
+  MessageRef question = none;       // that it answers
+  DeliveryRef acknowledged = none;  // what a message acknowledges
+  DebateMove debate;
+  bool answers = false;  // someone waits for that answer
   Route route;
   bool in_session = false;
   MessageRef cause = none;

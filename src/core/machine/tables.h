@@ -9,9 +9,11 @@
 #include "core/conversation/tasks.h"
 #include "core/conversation/threads.h"
 #include "core/dead_letters/dead_letters.h"
+#include "core/debates/debates.h"
 #include "core/delivery/broadcasts.h"
 #include "core/delivery/forgetting.h"
 #include "core/delivery/streams.h"
+#include "core/handoffs/handoffs.h"
 #include "core/holds/holds.h"
 #include "core/humans/approvals.h"
 #include "core/humans/escalations.h"
@@ -42,6 +44,8 @@ struct Tables {
   DeadLetters dead_letters;
   Outbox outbox;
   Escalations escalations;
+  Debates debates;
+  Handoffs handoffs;
   Approvals approvals;
   Flags flags;
   PendingWork pending;

@@ -9,6 +9,7 @@
 #include "core/dead_letters/commands.h"
 #include "core/delivery/commands.h"
 #include "core/delivery/stream_commands.h"
+#include "core/handoffs/commands.h"
 #include "core/humans/commands.h"
 #include "core/limits/commands.h"
 #include "core/machine/commands.h"
@@ -29,7 +30,7 @@ using Command = std::variant<Tick, StartNode, AddWorkspace, SetRules, Register, 
                              OpenStream, CloseStream, ResolveDeadLetter, Heartbeat, Malformed,
                              ResolveEscalation, CloseThread, ResetLimits, StopWaiting, StartSession,
                              ChangeSession, TakeLock, ReleaseLock, ReassignTask, RaiseFlag,
-                             ResolveFlag, AskApproval, DecideApproval>;
+                             ResolveFlag, AskApproval, DecideApproval, MarkAgentSession>;
 
 // `send`, `open stream`, …: by which it is described.
 constexpr std::string_view verb_of(const Command& command) {

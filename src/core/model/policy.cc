@@ -13,7 +13,11 @@ constexpr std::array<Role, 4> collab_roles = {
 constexpr std::array<Role, 2> inbox_roles = {{{"director"}, {"specialist"}}};
 constexpr std::array<Role, 2> superprompt_roles = {{{"orchestrator"}, {"worker"}}};
 constexpr std::array<Role, 5> squad_roles = {
-    {{"main"}, {"subagent", false}, {"council", false}, {"reviewer"}, {"cron"}}};
+    {{"main"},
+     {.name = "subagent", .directs = false, .is_for_session = true},
+     {"council", false},
+     {.name = "reviewer", .reviews = true},
+     {"cron"}}};
 constexpr std::array<std::string_view, 5> collab_statuses = {"", "idle", "working", "waiting",
                                                              "offline"};
 
@@ -39,6 +43,11 @@ constexpr Policy flow = {
     .on_unavailable = nullptr,
     .requests_block = false,
     .secrets = &Rules::secrets_policy,
+    .response_times = same_for_all(nullptr),
+    .blocked_after = nullptr,
+    .escalates_critical = false,
+    .confidence_min = nullptr,
+    .expiry_escalates = false,
     .has_rates = true,
     .has_thread_limits = true,
     .has_domain_topics = true,
@@ -78,6 +87,11 @@ constexpr Policy collab = {
     .on_unavailable = &Rules::collab_on_unavailable,
     .requests_block = true,
     .secrets = &Rules::secrets_policy,
+    .response_times = same_for_all(nullptr),
+    .blocked_after = nullptr,
+    .escalates_critical = false,
+    .confidence_min = nullptr,
+    .expiry_escalates = false,
     .has_rates = false,
     .has_thread_limits = false,
     .has_domain_topics = false,
@@ -117,6 +131,11 @@ constexpr Policy inbox = {
     .on_unavailable = nullptr,
     .requests_block = false,
     .secrets = &Rules::secrets_policy,
+    .response_times = same_for_all(nullptr),
+    .blocked_after = nullptr,
+    .escalates_critical = false,
+    .confidence_min = nullptr,
+    .expiry_escalates = false,
     .has_rates = false,
     .has_thread_limits = false,
     .has_domain_topics = false,
@@ -156,6 +175,11 @@ constexpr Policy superprompt = {
     .on_unavailable = nullptr,
     .requests_block = false,
     .secrets = &Rules::superprompt_secrets_policy,
+    .response_times = same_for_all(nullptr),
+    .blocked_after = nullptr,
+    .escalates_critical = false,
+    .confidence_min = nullptr,
+    .expiry_escalates = false,
     .has_rates = false,
     .has_thread_limits = false,
     .has_domain_topics = false,
@@ -195,6 +219,12 @@ constexpr Policy squad = {
     .on_unavailable = nullptr,
     .requests_block = false,
     .secrets = &Rules::secrets_policy,
+    .response_times = std::array{&Rules::squad_response_p3, &Rules::squad_response_p2,
+                                 &Rules::squad_response_p1, &Rules::squad_response_p0},
+    .blocked_after = &Rules::squad_blocked_after,
+    .escalates_critical = true,
+    .confidence_min = &Rules::squad_confidence_min,
+    .expiry_escalates = true,
     .has_rates = false,
     .has_thread_limits = false,
     .has_domain_topics = false,
@@ -279,10 +309,22 @@ std::optional<Duration> retry_pause(const Rules& rules, Dialect sender, bool to_
   return !to_many && retries < max ? std::optional(delays.pauses[retries]) : std::nullopt;
 }
 
-bool directs(Dialect dialect, std::string_view role) {
-  return std::ranges::none_of(policy_of(dialect).roles.value, [role](const Role& each) {
-    return each.name == role && !each.directs;
-  });
+bool directs(Dialect dialect, std::string_view role) { return role_of(dialect, role).directs; }
+
+Role role_of(Dialect dialect, std::string_view role) {
+  const std::span<const Role> roles = policy_of(dialect).roles;
+  const auto at = std::ranges::find(roles, role, &Role::name);
+  return at == roles.end() ? Role{role} : *at;
+}
+
+bool has_reviewers(Dialect dialect) {
+  return std::ranges::any_of(policy_of(dialect).roles.value, &Role::reviews);
+}
+
+Duration response_time(const Rules& rules, Dialect sender, Priority priority) {
+  const Policy::DurationRule rule =
+      policy_of(sender).response_times.value[static_cast<size_t>(priority)];
+  return rule == nullptr ? Duration{} : rules.*rule;
 }
 
 SecretsPolicy secrets_policy(const Rules& rules, Dialect sender) {

@@ -37,7 +37,9 @@ using base::Stated;
 
 struct Role {
   std::string_view name;
-  bool directs = true;  // may give work to others
+  bool directs = true;          // may give work to others
+  bool reviews = false;         // its critical challenge holds a thread up
+  bool is_for_session = false;  // what waits for it is done with when its session ends
 };
 
 struct Policy {
@@ -62,6 +64,13 @@ struct Policy {
   Stated<NumberRule> on_unavailable;  // an OnUnavailable. null: it waits in the inbox
   Stated<bool> requests_block;        // its sender goes on only when a request is answered
   Stated<NumberRule> secrets;         // a SecretsPolicy
+  // Whoever has a message of its agents is to react to it so soon, by its priority, the lowest
+  // first; null: whenever it likes. And an agent may say nothing of a handoff for so long.
+  Stated<std::array<DurationRule, priority_count>> response_times;
+  Stated<DurationRule> blocked_after;
+  Stated<bool> escalates_critical;    // people look at each critical handoff, query and response
+  Stated<NumberRule> confidence_min;  // and at responses that are less sure, in percent. null: no
+  Stated<bool> expiry_escalates;      // and at what expires, which leaves no dead letter
   Stated<bool> has_rates;          // rate limits, backpressure and circuit breakers bind its agents
   Stated<bool> has_thread_limits;  // messages and age of a thread
   Stated<bool> has_domain_topics;  // a topic is named domain.event_type
@@ -118,6 +127,12 @@ SecretsPolicy secrets_policy(const Rules& rules, Dialect sender);
 
 // Whether agents of this role give work to others.
 bool directs(Dialect dialect, std::string_view role);
+// What the dialect says of a role; of one that it does not know nothing but what all may.
+Role role_of(Dialect dialect, std::string_view role);
+// Whether it has a role that reviews.
+bool has_reviewers(Dialect dialect);
+// How soon a message is to be reacted to; zero: there is no such time.
+Duration response_time(const Rules& rules, Dialect sender, Priority priority);
 
 // How long a receiver of this dialect holds a message.
 Duration default_lease(const Rules& rules, Dialect receiver);

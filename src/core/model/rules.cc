@@ -108,6 +108,12 @@ constexpr auto table = std::to_array<RuleInfo>({
     {"dead_letters_max", &Rules::dead_letters_max, 1, 10'000'000,
      "Dead letters that are kept. Beyond it one of the sender that holds most is dropped and "
      "counted: its oldest that is resolved, else its oldest."},
+    {"debate_log_max", &Rules::debate_log_max, 4, 1'000,
+     "Messages that one debate lists. One that gets so long is put before people."},
+    {"debates_max", &Rules::debates_max, 1, 100'000,
+     "Debates that are kept. Beyond it the oldest ended one goes, of the challenger that holds "
+     "most "
+     "of those. One that is open never goes."},
     {"errands_max", &Rules::errands_max, 0, 10'000'000,
      "Messages that the broker itself has still to send. Beyond an eighth of it to one principal, "
      "what failed is told in a summary; see docs/limits.md."},
@@ -198,6 +204,8 @@ constexpr auto table = std::to_array<RuleInfo>({
      "back what it holds. Beyond it the agent opens no stream. 0: no limit."},
     {"guard.tokens_per_day", &Rules::guard_tokens, 0, 1'000'000'000'000,
      "Tokens that one agent reports in a day (UTC). 0: no limit."},
+    {"handoffs_max", &Rules::handoffs_max, 1, 10'000'000,
+     "Handoffs and queries of squad agents that wait for their answer. More are refused."},
     {"inbox.content_bytes",
      &Rules::inbox_content_bytes,
      1'024,
@@ -313,8 +321,22 @@ constexpr auto table = std::to_array<RuleInfo>({
      "How much of a table that all share one principal may fill with what is open, but at least "
      "one place: dead letters to names that nobody has, escalations, threads with a pending "
      "request, topics that it made, scatters and pipelines that run."},
+    {"squad.blocked_after", &Rules::squad_blocked_after, second, year,
+     "A squad agent that is blocked for longer, or has acknowledged a handoff and says nothing of "
+     "it, is put before people."},
+    {"squad.confidence_min", &Rules::squad_confidence_min, 0, 100,
+     "A response of a squad agent that is less sure than this, in percent, is put before people."},
+    {"squad.debate_rounds", &Rules::squad_debate_rounds, 1, 100,
+     "Defences of what is challenged after which a debate is put before people."},
     {"squad.lease", &Rules::squad_lease, second / 1'000, year,
      "How long a squad agent may hold a message."},
+    {"squad.response_time.p0", &Rules::squad_response_p0, second, year,
+     "How soon a P0 handoff is to be acknowledged, or a P0 query answered. Then it is overdue."},
+    {"squad.response_time.p1", &Rules::squad_response_p1, second, year,
+     "The same of P1, which the text wants in the same session. A challenge that is not answered "
+     "for so long is put before people."},
+    {"squad.response_time.p2", &Rules::squad_response_p2, second, year, "The same of P2."},
+    {"squad.response_time.p3", &Rules::squad_response_p3, second, year, "The same of P3."},
     {"squad.spawned_max", &Rules::squad_spawned_max, 0, 100'000,
      "Agents that one main has registered itself. 0: only an admin registers any."},
     {"squad.ttl", &Rules::squad_ttl, 0, year,

@@ -86,6 +86,15 @@ struct Rules {
   Duration topic_retention = base::hours(1);
   Duration settled_retention = base::hours(24);
 
+  // When people are asked to look, and what is overdue, of what squad agents send.
+  uint64_t squad_debate_rounds = 2;
+  uint64_t squad_confidence_min = 70;  // in percent
+  Duration squad_blocked_after = base::hours(1);
+  Duration squad_response_p0 = base::minutes(1);
+  Duration squad_response_p1 = base::minutes(30);
+  Duration squad_response_p2 = base::hours(4);
+  Duration squad_response_p3 = base::hours(24);
+
   // What a flow agent may send and get in a minute; 0 is no limit. What exceeds it waits.
   uint64_t flow_rate_out = 60;
   uint64_t flow_rate_in = 120;
@@ -144,6 +153,9 @@ struct Rules {
   Duration approval_timeout = base::hours(72);
   Duration approval_timeout_max = base::hours(24 * 30);
   Duration approval_reminder = base::hours(24);
+  uint64_t debates_max = 1'000;
+  uint64_t debate_log_max = 64;
+  uint64_t handoffs_max = 100'000;
   uint64_t flags_max = 1'000;
   uint64_t flag_bytes_max = 100 * 1'024;
   uint64_t settled_max = 262'144;

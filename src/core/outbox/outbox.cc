@@ -9,7 +9,7 @@ namespace parley::core {
 
 namespace {
 
-constexpr std::array<std::string_view, 26> names = {"delivery_failed",
+constexpr std::array<std::string_view, 29> names = {"delivery_failed",
                                                     "message_malformed",
                                                     "escalated",
                                                     "escalation_resolved",
@@ -34,7 +34,10 @@ constexpr std::array<std::string_view, 26> names = {"delivery_failed",
                                                     "approval_reminder",
                                                     "approval_decided",
                                                     "protocol_violation",
-                                                    "task_failed"};
+                                                    "task_failed",
+                                                    "debate_changed",
+                                                    "overdue",
+                                                    "agent_session_ended"};
 static_assert(names.size() == static_cast<size_t>(outbox_kind_last) + 1);
 
 }  // namespace

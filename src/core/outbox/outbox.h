@@ -14,34 +14,37 @@ namespace parley::core {
 
 // What the broker has to say by itself. Written into snapshots: never renumber.
 enum class OutboxKind : uint8_t {
-  delivery_failed = 0,      // to the sender: what it sent did not reach a receiver
-  message_malformed = 1,    // to the sender
-  escalated = 2,            // to the orchestrator: a human is asked to look
-  escalation_resolved = 3,  // to the one whose message it was about
-  request_timed_out = 4,    // to the one who asked
-  roll_called = 5,          // to the one who called: who was there
-  gathered = 6,             // to the coordinator: what came of a scatter
-  stage = 7,                // a pipeline's next message: the body is that of `about`
-  pipeline_ended = 8,       // to its owner
-  backpressure = 9,         // to a sender that is near or beyond its limits
-  thread_closed = 10,       // to its participants
-  dead_letter_alert = 11,   // to the orchestrator: too many in a short time
-  published = 12,           // to a topic of the broker's own
-  deadlock_warned = 13,     // to the one whose request closed a circle
-  session_changed = 14,     // to a participant: it was added or removed, or the session paused
-  session_warning = 15,     // to its participants: it ends soon
-  session_ended = 16,       // to its participants: what came of it
-  task_reassigned = 17,     // to the former specialist
-  acknowledged = 18,        // to the sender, who wanted to know
-  not_acknowledged = 19,    // to the sender: not in time
-  summary = 20,             // how much more there was to say than is said one by one
-  approval_asked = 21,      // to those who may decide: an agent asks whether it may do something
-  approval_reminder = 22,   // to the same: nobody has decided yet
-  approval_decided = 23,    // to who asked: what was decided, or that nobody did in time
-  protocol_violation = 24,  // to those who maintain the workspace: an agent broke its rules
-  task_failed = 25,         // to who gave a task: its failure, in the name of who had it
+  delivery_failed = 0,       // to the sender: what it sent did not reach a receiver
+  message_malformed = 1,     // to the sender
+  escalated = 2,             // to the orchestrator: a human is asked to look
+  escalation_resolved = 3,   // to the one whose message it was about
+  request_timed_out = 4,     // to the one who asked
+  roll_called = 5,           // to the one who called: who was there
+  gathered = 6,              // to the coordinator: what came of a scatter
+  stage = 7,                 // a pipeline's next message: the body is that of `about`
+  pipeline_ended = 8,        // to its owner
+  backpressure = 9,          // to a sender that is near or beyond its limits
+  thread_closed = 10,        // to its participants
+  dead_letter_alert = 11,    // to the orchestrator: too many in a short time
+  published = 12,            // to a topic of the broker's own
+  deadlock_warned = 13,      // to the one whose request closed a circle
+  session_changed = 14,      // to a participant: it was added or removed, or the session paused
+  session_warning = 15,      // to its participants: it ends soon
+  session_ended = 16,        // to its participants: what came of it
+  task_reassigned = 17,      // to the former specialist
+  acknowledged = 18,         // to the sender, who wanted to know
+  not_acknowledged = 19,     // to the sender: not in time
+  summary = 20,              // how much more there was to say than is said one by one
+  approval_asked = 21,       // to those who may decide: an agent asks whether it may do something
+  approval_reminder = 22,    // to the same: nobody has decided yet
+  approval_decided = 23,     // to who asked: what was decided, or that nobody did in time
+  protocol_violation = 24,   // to those who maintain the workspace: an agent broke its rules
+  task_failed = 25,          // to who gave a task: its failure, in the name of who had it
+  debate_changed = 26,       // to its sides: people are to decide, or it ended by no message
+  overdue = 27,              // to giver and receiver: nobody has reacted to it in time
+  agent_session_ended = 28,  // to who spawned the agent, and to whom it left something undone
 };
-constexpr OutboxKind outbox_kind_last = OutboxKind::task_failed;
+constexpr OutboxKind outbox_kind_last = OutboxKind::agent_session_ended;
 
 // The fact of a request_timed_out that says how often the request was sent again: view/traces.cc
 // reads it in the message.

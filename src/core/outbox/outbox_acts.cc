@@ -36,6 +36,8 @@ bool can_be_summed_up(OutboxKind kind) {
     case OutboxKind::approval_reminder:
     case OutboxKind::protocol_violation:
     case OutboxKind::task_failed:
+    case OutboxKind::overdue:
+    case OutboxKind::agent_session_ended:
       return true;
     case OutboxKind::escalated:
     case OutboxKind::escalation_resolved:
@@ -50,6 +52,7 @@ bool can_be_summed_up(OutboxKind kind) {
     case OutboxKind::task_reassigned:
     case OutboxKind::summary:
     case OutboxKind::approval_decided:
+    case OutboxKind::debate_changed:
       return false;
   }
   return false;

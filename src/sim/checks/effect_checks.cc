@@ -203,6 +203,11 @@ void EffectChecks::on_outbox_item(const Step& step, const NamedEffect& effect) {
     case core::OutboxKind::approval_reminder:
     case core::OutboxKind::approval_decided:
     case core::OutboxKind::protocol_violation:
+    case core::OutboxKind::debate_changed:  // DebateChecks reads the table.
+    case core::OutboxKind::agent_session_ended:
+      return;
+    case core::OutboxKind::overdue:
+      handoffs_.on_announced(step, effect);
       return;
   }
 }
@@ -231,6 +236,8 @@ void EffectChecks::check_tables(const Step& step) {
   locks_.check(step);
   flags_.check(step);
   approvals_.check(step);
+  debates_.check(step);
+  handoffs_.check(step);
   tasks_.check(step);
   settlements_.forget(step);
   deliveries_.check_overdue(step);

@@ -19,7 +19,9 @@
 #include "sim/checks/delivery/settlements.h"
 #include "sim/checks/delivery/shares.h"
 #include "sim/checks/groups/approvals.h"
+#include "sim/checks/groups/debates.h"
 #include "sim/checks/groups/flags.h"
+#include "sim/checks/groups/handoffs.h"
 #include "sim/checks/groups/locks.h"
 #include "sim/checks/groups/sessions.h"
 #include "sim/checks/groups/tasks.h"
@@ -67,6 +69,8 @@ class EffectChecks {
   LockChecks locks_{model_};
   FlagChecks flags_{model_};
   ApprovalChecks approvals_{model_};
+  DebateChecks debates_{model_};
+  HandoffChecks handoffs_{model_};
   PresenceChecks presence_{model_};
   RegistrationChecks registrations_{model_};
   RateChecks rates_{model_};

@@ -35,6 +35,9 @@ Command Workload::some_register(Ask& ask) {
     constexpr std::array<std::string_view, 3> roles = {"director", "specialist", ""};
     command.role = random.pick(roles);
   }
+  if (command.kind == core::PrincipalKind::agent && command.dialect == core::Dialect::squad) {
+    command.role = random.chance(400) ? "reviewer" : random.chance(500) ? "subagent" : "main";
+  }
   if (random.chance(300)) {
     command.token[0] = static_cast<uint8_t>(1 + random.below(12));
   }

@@ -29,6 +29,9 @@ void Memory::saw(const core::Entry& entry, const core::Outcome& outcome,
                          ids[effect.message],     effect.stream,         effect.mark,
                          senders[effect.message], askers[effect.message]};
       remember(held, message, 24);
+      if (disputes.contains(effect.message)) {
+        remember(disputes_held, message, 8);
+      }
       if (stages.contains(effect.message)) {
         remember(stages_held, message, 8);
       } else if (passed_on.contains(effect.message)) {
@@ -63,6 +66,9 @@ void Memory::saw_message(core::Seq seq, const core::Send& send) {
   }
   if (core::asks(e.kind) && e.dialect == core::Dialect::superprompt && !send.gathering) {
     tried.insert(seq);
+  }
+  if (e.kind == core::Kind::challenge || e.stance != core::Stance::unset) {
+    disputes.insert(seq);
   }
   if (names_other && core::asks(e.kind)) {
     passed_on.insert(seq);

@@ -73,6 +73,8 @@ struct Memory {
   std::deque<Held> passed_on_held;  // Those of them that were handed out.
   std::set<core::Seq> tried;        // Tasks that the broker tries again.
   std::deque<Held> tried_held;      // Those of them that were handed out.
+  std::set<core::Seq> disputes;     // Messages of debates.
+  std::deque<Held> disputes_held;   // Those of them that were handed out.
   std::deque<Sent> sent;
   std::deque<Waiting> waiting;  // Messages.
   std::deque<Waiting> asked;    // What else they are asked.

@@ -26,6 +26,9 @@ Command Workload::some_send(Ask& ask) {
   if (!memory_.tried_held.empty() && random.chance(100)) {
     ask_for_time(ask, send, sent);
   }
+  if (!memory_.held.empty() && random.chance(150)) {
+    some_dispute(ask, send, sent);
+  }
   // The same task again goes to the same agent or to another. Its specialist reports on it.
   if (random.chance(350)) {
     e.task = keep(text("k{}", random.below(4)));
@@ -238,6 +241,41 @@ void Workload::ask_for_time(Ask& ask, core::Send& send, Memory::Sent& sent) {
   sent.sender = ask.actor = random.chance(950) ? task.receiver : some_agent();
   sent.workspace = ask.workspace = task.workspace;
   sent.receivers = {task.asker};
+}
+
+// Disputes what it got, answers such a dispute, acknowledges, or asks people.
+void Workload::some_dispute(Ask& ask, core::Send& send, Memory::Sent& sent) {
+  Random& random = setting_.random;
+  core::Envelope& e = send.envelope;
+  const bool on_dispute = !memory_.disputes_held.empty() && random.chance(750);
+  const Memory::Held heard = on_dispute ? memory_.disputes_held.back() : some_held();
+  if (on_dispute && random.chance(700)) {
+    memory_.disputes_held.pop_back();
+  }
+  send.gathering.reset();
+  send.later_stages.clear();
+  e.kind = random.chance(on_dispute ? 250 : 600) ? core::Kind::challenge
+           : random.chance(on_dispute ? 700 : 200)
+               ? core::Kind::response
+               : random.pick(std::array{core::Kind::acknowledgement, core::Kind::escalation});
+  e.status = core::Status::unset;
+  e.stance = random.chance(400)   ? core::Stance::unset
+             : random.chance(500) ? core::Stance::defend
+             : random.chance(700) ? core::Stance::revise
+                                  : core::Stance::escalate;
+  e.severity = static_cast<core::Severity>(random.below(4));
+  e.in_reply_to = random.chance(50) ? core::MessageId{} : heard.id;
+  e.dialect = sent.dialect = random.chance(800) ? core::Dialect::squad : e.dialect;
+  e.blocked_since = random.chance(100) ? base::Time{1} : base::Time{};
+  sent.session.clear();
+  if (random.chance(700)) {
+    sent.thread = memory_.threads[heard.message];
+  }
+  sent.sender = ask.actor = heard.receiver;
+  sent.workspace = ask.workspace = heard.workspace;
+  sent.receivers = {e.kind == core::Kind::escalation && !moderator_.empty() && random.chance(500)
+                        ? moderator_
+                        : heard.sender};
 }
 
 // As a sender does that got no answer. Sometimes it uses its id for something else.

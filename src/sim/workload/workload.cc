@@ -97,6 +97,10 @@ Command Workload::some_rare_command(uint64_t roll, uint64_t origin, Ask& ask) {
   if (random.chance(200)) {
     return some_flag();
   }
+  if (random.chance(150)) {
+    const std::string agent = random.chance(800) ? ask.actor : some_agent();
+    return core::MarkAgentSession{keep(agent), random.chance(700)};
+  }
   if (random.chance(350)) {
     return some_approval(ask);
   }

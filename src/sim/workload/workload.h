@@ -68,6 +68,7 @@ class Workload {
   void some_absence(core::Send& send, const Memory::Sent& sent);
   void some_wish(core::Envelope& e);
   void ask_for_time(Ask& ask, core::Send& send, Memory::Sent& sent);
+  void some_dispute(Ask& ask, core::Send& send, Memory::Sent& sent);
   core::Command send_again(Ask& ask);
   std::vector<std::string> some_receivers();
 

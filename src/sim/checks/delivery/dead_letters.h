@@ -33,6 +33,11 @@ class DeadLetterChecks {
   // The broker owes the sender a notice of one.
   void on_notice(const std::string& sender) { --unreported_[sender]; }
 
+  // What expires as people look at it has a notice as well, and no dead letter.
+  void on_expired(const std::string& sender, Seq message) {
+    unreported_[sender] += model_.was_sender(sender, message) ? 1 : 0;
+  }
+
   // The dead letter whose delivery is not settled yet; nullptr: there is none.
   const NamedEffect* pending() const { return pending_; }
   void settle_pending(const std::string& receiver);

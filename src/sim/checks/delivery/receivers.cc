@@ -153,14 +153,15 @@ void ReceiverChecks::check_receivers(const Step& step, const core::Send& command
   }
   std::set<std::string> expected = receivers_of(command.envelope);
   keep_concerned(step, command, found, expected);
+  add_people(step, command, expected);
   // A full inbox does not get what the broker publishes; nor one that is half full who is there.
   if (command.outbox_item != 0 && !model_.topic_of(command.envelope).empty()) {
     const bool is_who = model_.topic_of(command.envelope) == "agent.availability_changed";
     std::erase_if(expected, [&](const std::string& name) {
       const core::Agents& agents = step.after.tables().agents;
-      return !found.contains(name) && step.after.tables().load_of(agents.find(name)) *
-                                              (is_who ? 2 : 1) >=
-                                          model_.rules.queue_max;
+      return !found.contains(name) &&
+             step.after.tables().load_of(agents.find(name)) * (is_who ? 2 : 1) >=
+                 model_.rules.queue_max;
     });
   }
   if (command.envelope.durability == core::Durability::memory &&
@@ -176,10 +177,10 @@ void ReceiverChecks::check_receivers(const Step& step, const core::Send& command
       }
       return all;
     };
-    model_.fail(Check::receivers, step,
-                text("is for {} receivers, wanted {}: {} ({}, wanted {})", found.size(),
-                     expected.size(), command.envelope.receivers.front(), list(found),
-                     list(expected)));
+    model_.fail(
+        Check::receivers, step,
+        text("is for {} receivers, wanted {}: {} ({}, wanted {})", found.size(), expected.size(),
+             command.envelope.receivers.front(), list(found), list(expected)));
   }
 }
 
@@ -201,8 +202,8 @@ void ReceiverChecks::keep_concerned(const Step& step, const core::Send& command,
   const core::Agents& agents = step.after.tables().agents;
   const auto request = model_.messages.find(news->second.about);
   std::erase_if(expected, [&](const std::string& name) {
-    const bool by_name = request != model_.messages.end() && (request->second.topic.empty() ||
-                                                              request->second.topic == "*");
+    const bool by_name = request != model_.messages.end() &&
+                         (request->second.topic.empty() || request->second.topic == "*");
     const bool was_asked = by_name && find_delivery(request->second, name) != nullptr;
     const bool is_stage = news->second.stages.contains(name);
     if (is_stage && model_.pipelines.contains(news->second.pipeline)) {
@@ -213,6 +214,25 @@ void ReceiverChecks::keep_concerned(const Step& step, const core::Send& command,
            !((was_asked || is_stage) && found.contains(name));
   });
   model_.coverage.count("case", "news for those concerned");
+}
+
+// An escalation goes to people: to those that it names, else to those who maintain the workspace.
+void ReceiverChecks::add_people(const Step& step, const core::Send& command,
+                                std::set<std::string>& expected) const {
+  if (command.envelope.kind != core::Kind::escalation || command.outbox_item != 0 ||
+      !model_.topic_of(command.envelope).empty() || command.envelope.receivers.front() == "*") {
+    return;
+  }
+  std::erase_if(expected, [this](const std::string& name) { return !model_.is_registered(name); });
+  const bool has_people = std::ranges::any_of(expected, [this](const std::string& name) {
+    return model_.principals.at(name).kind != core::PrincipalKind::agent;
+  });
+  const core::Agents& agents = step.after.tables().agents;
+  const std::vector<core::AgentRef> people =
+      agents.maintainers().empty() ? agents.stewards() : agents.maintainers();
+  for (const core::AgentRef ref : has_people ? std::vector<core::AgentRef>{} : people) {
+    expected.insert(agents[ref].name);
+  }
 }
 
 std::set<std::string> ReceiverChecks::receivers_of(const core::Envelope& e) const {

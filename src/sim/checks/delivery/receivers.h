@@ -25,6 +25,8 @@ class ReceiverChecks {
   void check_receivers(const Step& step, const core::Send& command);
 
  private:
+  void add_people(const Step& step, const core::Send& command,
+                  std::set<std::string>& expected) const;
   std::set<std::string> receivers_of(const core::Envelope& envelope) const;
   void keep_concerned(const Step& step, const core::Send& command,
                       const std::set<std::string>& found, std::set<std::string>& expected);

@@ -100,6 +100,14 @@ bool SettlementChecks::was_asked(const Step& step, const NamedEffect& effect,
       send->envelope.in_reply_to == sent.id && send->envelope.is_recoverable) {
     return true;  // It failed for the last time, and the broker tells that.
   }
+  const auto* const session = done<core::MarkAgentSession>(step);
+  if (effect.state == State::acked && session != nullptr) {
+    return session->is_end && session->agent == effect.receiver;
+  }
+  if (effect.state == State::acked && send != nullptr && by_receiver &&
+      send->envelope.kind == core::Kind::acknowledgement && send->envelope.in_reply_to == sent.id) {
+    return true;
+  }
   if (effect.state == State::acked) {
     return by_receiver &&
            (ack == nullptr                     ? settles_by_reading(step, sent, delivery)
@@ -167,6 +175,11 @@ void SettlementChecks::check_failure(const Step& step, const NamedEffect& effect
        (sent.is_superseded && sent.seq == step.entry.seq))) {
     return;
   }
+  if (letter == nullptr && effect.state == State::expired &&
+      core::policy_of(sent.dialect).expiry_escalates) {
+    check_expired(step, effect, sent);
+    return;
+  }
   if (letter == nullptr || letter->message != effect.message ||
       state_for(letter->reason) != effect.state) {
     model_.fail(Check::letter, step,
@@ -181,6 +194,25 @@ void SettlementChecks::check_failure(const Step& step, const NamedEffect& effect
                      core::reason_name(letter->reason)));
   }
   dead_letters_.settle_pending(effect.receiver);
+}
+
+// It is put before people in place of a dead letter, unless it was for many.
+void SettlementChecks::check_expired(const Step& step, const NamedEffect& effect,
+                                     const SentMessage& sent) {
+  if (std::min(sent.expires, sent.expires_before) > model_.now) {
+    model_.fail(Check::letter, step,
+                named(effect.message, effect.receiver) + " expires before its time");
+  }
+  if (!sent.topic.empty()) {
+    return;
+  }
+  model_.coverage.count("case", "expired and escalated");
+  dead_letters_.on_expired(sent.sender, effect.message);
+  const bool may_be_decided = done<core::ResolveEscalation>(step) != nullptr;
+  if (!may_be_decided && !step.after.tables().escalations.is_open_about(effect.message)) {
+    model_.fail(Check::letter, step,
+                named(effect.message, effect.receiver) + " expires, and nobody is asked to look");
+  }
 }
 
 // What the dead letter says of the attempts is what happened.

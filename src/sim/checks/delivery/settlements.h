@@ -36,6 +36,7 @@ class SettlementChecks {
                           const Delivery& delivery) const;
   bool may_not_take(const SentMessage& sent, const Delivery& delivery) const;
   bool is_unfailed(const Step& step, const SentMessage& sent, const Delivery& delivery) const;
+  void check_expired(const Step& step, const NamedEffect& effect, const SentMessage& sent);
   void check_failure(const Step& step, const NamedEffect& effect, const SentMessage& sent,
                      const Delivery& delivery);
   void check_dead_letter(const Step& step, const NamedEffect& letter, const Delivery& delivery);

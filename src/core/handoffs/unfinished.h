@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string_view>
+
+#include "core/delivery/dispatch.h"
+
+namespace parley::core {
+
+// Those who gave the agent what it has not answered are told so, each once, because its session is
+// over or it is removed (`how`). Returns how much that is in all.
+size_t tell_unfinished(Dispatch& dispatch, std::string_view agent, std::string_view how);
+
+}  // namespace parley::core
