@@ -35,6 +35,16 @@ bool is_own(const Principal& caller, std::string_view owner, base::Time since) {
   return caller.is_maintainer() || (owner == caller.name && since >= caller.registered);
 }
 
+// Two things of one moment are told apart by their places: who has the name now may be another.
+bool is_after_registration(const core::Tables& t, const Principal& caller, base::Seq seq) {
+  return caller.ref != core::none && seq > t.agents[caller.ref].since;
+}
+
+bool is_asked(const core::Tables& t, const Principal& caller, const core::Escalation& escalation) {
+  return is_after_registration(t, caller, escalation.about) &&
+         std::ranges::find(escalation.people, caller.name) != escalation.people.end();
+}
+
 }  // namespace
 
 bool has_received(const core::Tables& t, const Principal& caller, core::MessageRef ref) {
@@ -114,7 +124,22 @@ bool may_see(const Principal& caller, const core::TaskMove& move) {
 
 bool may_see(const core::Tables& t, const Principal& caller, const core::Escalation& escalation) {
   return t.agents.looks_after_workspace(caller.ref) ||
-         is_own(caller, escalation.agent, escalation.since);
+         is_own(caller, escalation.agent, escalation.since) || is_asked(t, caller, escalation);
+}
+
+bool decides_on(const core::Tables& t, const Principal& caller, const core::Debate& debate) {
+  const core::Escalation* const escalation = t.escalations.find(debate.escalation);
+  return caller.is_maintainer() || (escalation != nullptr && is_asked(t, caller, *escalation));
+}
+
+bool may_see(const core::Tables& t, const Principal& caller, const core::Debate& debate) {
+  return (debate.takes_part(caller.name) && is_after_registration(t, caller, debate.opened)) ||
+         decides_on(t, caller, debate);
+}
+
+bool may_see(const core::Tables& t, const Principal& caller, const core::Handoff& handoff) {
+  return caller.is_maintainer() || ((handoff.from == caller.name || handoff.to == caller.name) &&
+                                    is_after_registration(t, caller, handoff.message));
 }
 
 bool may_see(const core::Tables& t, const Principal& caller, const core::Approval& approval) {

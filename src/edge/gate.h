@@ -43,9 +43,16 @@ bool takes_part(const core::Tables& tables, const Principal& caller, const core:
 bool may_see(const core::Tables& tables, const Principal& caller, const core::Task& task);
 // It went from one to another when the caller was there, or the caller may see all.
 bool may_see(const Principal& caller, const core::TaskMove& move);
-// Who looks after the workspace sees all, an agent those that it waits for.
+// Who looks after the workspace sees all, an agent those that it waits for, a person those in which
+// an agent named it.
 bool may_see(const core::Tables& tables, const Principal& caller,
              const core::Escalation& escalation);
+// Who takes part in it or is asked to decide, and maintainers.
+bool may_see(const core::Tables& tables, const Principal& caller, const core::Debate& debate);
+// Whether the caller may say how it ends: then it sees all that was said, too.
+bool decides_on(const core::Tables& tables, const Principal& caller, const core::Debate& debate);
+// Who gave it, who is to do it, and maintainers.
+bool may_see(const core::Tables& tables, const Principal& caller, const core::Handoff& handoff);
 // Who asked, who may decide, and maintainers.
 bool may_see(const core::Tables& tables, const Principal& caller, const core::Approval& approval);
 // Only moderators see what a flag says; its sender sees that the moderators have it.

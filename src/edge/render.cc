@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "base/trace.h"
+#include "core/handoffs/handoff_acts.h"
 #include "core/model/words.h"
 #include "core/topics/broker_topics.h"
 #include "edge/gate.h"
@@ -203,10 +204,14 @@ void render_dead_letter(const core::Tables& tables, const core::DeadLetter& lett
   out.end_object().end_object();
 }
 
-void render_delivery(const core::Tables& tables, core::DeliveryRef ref, JsonWriter& out) {
+void render_delivery(const core::Tables& tables, core::DeliveryRef ref, JsonWriter& out,
+                     bool shows_status) {
   const core::Delivery& delivery = tables.messages.delivery(ref);
   out.object().key("receiver").text(tables.agents[delivery.receiver].name);
   out.key("state").text(core::state_name(delivery.state)).key("since").time(delivery.changed);
+  if (shows_status) {
+    out.key("status").plain(core::handoff_status(tables, delivery));
+  }
   out.key("attempts").number(uint64_t{delivery.attempts});
   if (core::is_held(delivery.state)) {
     out.key("lease_ends").time(delivery.due);
@@ -263,9 +268,15 @@ void render_deliveries(const core::Tables& tables, const Principal& caller, core
     refs.push_back(d);
   }
   std::ranges::reverse(refs);  // the newest delivery is the first of its message
+  // In the words of squad, for who speaks it, or asked in it.
+  const auto has_status = [](core::Dialect dialect) {
+    return core::policy_of(dialect).response_times.value.front() != nullptr;
+  };
+  const bool shows_status =
+      has_status(tables.agents[caller.ref].dialect) || has_status(message.dialect);
   out.array();
   for (const core::DeliveryRef d : refs) {
-    render_delivery(tables, d, out);
+    render_delivery(tables, d, out, shows_status);
   }
   out.end_array();
 }

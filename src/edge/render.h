@@ -34,7 +34,9 @@ void render_topic(const core::Tables& tables, std::string_view name, core::Agent
 std::string_view agent_status(const core::Agent& agent);
 void render_dead_letter(const core::Tables& tables, const core::DeadLetter& letter,
                         lib::JsonWriter& out);
-void render_delivery(const core::Tables& tables, core::DeliveryRef ref, lib::JsonWriter& out);
+// `shows_status`: also as squad says how it stands.
+void render_delivery(const core::Tables& tables, core::DeliveryRef ref, lib::JsonWriter& out,
+                     bool shows_status = false);
 // All receivers of a message, each with its state; none of them where the caller may not know them.
 void render_deliveries(const core::Tables& tables, const Principal& caller, core::MessageRef ref,
                        lib::JsonWriter& out);

@@ -272,6 +272,19 @@ void add_agent(Command& app, int& exit_code) {
                  .call = "POST /v1/agents/{ID}/reset",
                  .show = says("agent {ID} begins anew: breaker, budgets and limits; what a limit "
                               "holds back already keeps its time")}));
+  add_route_command(*agent, exit_code,
+                    about_one({.name = "start",
+                               .help = "Say that the agent's session of work begins",
+                               .call = "POST /v1/agents/{ID}/session",
+                               .body = Body{{"event", "start"}},
+                               .show = says("{agent} works since {started_at}; {waiting} wait")}));
+  add_route_command(
+      *agent, exit_code,
+      about_one({.name = "end",
+                 .help = "Say that it is over; what waits for a squad subagent is archived",
+                 .call = "POST /v1/agents/{ID}/session",
+                 .body = Body{{"event", "end"}},
+                 .show = says("{agent} has ended at {ended_at}; {archived} were archived")}));
   add_keeping(*agent, exit_code, options);
 }
 

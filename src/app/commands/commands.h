@@ -27,6 +27,7 @@ void add_topics(Command& app, int& exit_code);                           // topi
 void add_scatter(Command& app, int& exit_code);                          // scatter
 void add_pipeline(Command& app, int& exit_code);                         // pipeline
 void add_escalations(Command& app, int& exit_code);                      // escalations
+void add_debates(Command& app, int& exit_code);                          // debates, overdue
 void add_approvals(Command& app, int& exit_code);                        // approvals
 void add_flags(Command& app, int& exit_code);                            // flags
 void add_thread(Command& app, int& exit_code);                           // threads, thread
@@ -43,10 +44,10 @@ void add_bench(Command& app, int& exit_code);                            // benc
 
 // Those behind `serve`, in the order of the help.
 inline constexpr std::array subcommands = {
-    add_agent,       add_human, add_workspace, add_send,    add_inbox,   add_ack,
-    add_wait,        add_run,   add_dead,      add_topics,  add_scatter, add_pipeline,
-    add_escalations, add_approvals, add_flags, add_thread, add_session, add_lock, add_task,
-    add_trace,       add_mcp,   add_hook,      add_config,  add_journal, add_doctor,
-    add_bench};
+    add_agent,       add_human,   add_workspace, add_send,   add_inbox,   add_ack,
+    add_wait,        add_run,     add_dead,      add_topics, add_scatter, add_pipeline,
+    add_escalations, add_debates, add_approvals, add_flags,  add_thread,  add_session,
+    add_lock,        add_task,    add_trace,     add_mcp,    add_hook,    add_config,
+    add_journal,     add_doctor,  add_bench};
 
 }  // namespace parley::app

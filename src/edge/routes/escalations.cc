@@ -35,6 +35,17 @@ void render_escalation(const Asker& asker, const core::Escalation& escalation, J
   out.key("agent").text(escalation.agent).key("receiver");
   out.text(named ? escalation.receiver : t.topics[t.messages.message(about_ref).topic].name);
   out.key("why").text(escalation.why).key("since").time(escalation.since);
+  if (escalation.debate != 0) {
+    out.key("debate").number(escalation.debate);
+    if (const core::Debate* const debate = t.debates.find(escalation.debate); debate != nullptr) {
+      out.key("thread").text(debate->thread);
+    }
+  }
+  out.key("people").array();
+  for (const std::string& name : escalation.people) {
+    out.text(name);
+  }
+  out.end_array();
   out.key("message").object().key("seq").number(escalation.about.n);
   if (const auto about = envelope_at(asker.broker(), asker.caller.workspace, escalation.about)) {
     out.key("id").uuid(about->id).key("from").text(about->sender);
@@ -88,7 +99,9 @@ void list_escalations(Call& call) {
       found.push_back(&escalation);
     }
   };
-  if (t.agents.looks_after_workspace(call.caller.ref) || call.caller.is_maintainer()) {
+  // An agent may have named any human.
+  if (t.agents.looks_after_workspace(call.caller.ref) || call.caller.is_maintainer() ||
+      call.caller.kind == core::PrincipalKind::human) {
     std::ranges::for_each(t.escalations.all() | std::views::values, look);
   } else if (const std::set<uint64_t>* const own = t.escalations.of(call.caller.name)) {
     for (const uint64_t id : *own) {
@@ -112,6 +125,33 @@ void list_escalations(Call& call) {
                                          }});
 }
 
+Error no_such_escalation(std::string_view id) {
+  return {Code::not_found,
+          "there is no escalation \"" + std::string(base::cut(id, 64)) +
+              "\"; they have numbers, as GET /v1/escalations lists them",
+          {}};
+}
+
+void show_escalation(Call& call) {
+  const auto id = parse_number(call.arguments[0]);
+  const core::Tables& t = call.tables();
+  const core::Escalation* const found = id ? t.escalations.find(*id) : nullptr;
+  if (found == nullptr || !may_see(t, call.caller, *found)) {
+    call.refuse(no_such_escalation(call.arguments[0]));
+    return;
+  }
+  const auto list = std::make_shared<EscalationList>(call.asker());
+  list->left.push_back(found->id);
+  call.context->listings->add(call, {.records = {found->about},
+                                     .each = [list](base::Seq) { return write_next(*list); },
+                                     .answer = [list]() -> std::expected<net::Response, Error> {
+                                       if (list->text.empty()) {
+                                         return std::unexpected(no_such_escalation("that"));
+                                       }
+                                       return json_response(200, std::move(list->text));
+                                     }});
+}
+
 void resolve_escalation(Call& call) {
   Members body(call.body);
   const auto resolution =
@@ -122,10 +162,7 @@ void resolve_escalation(Call& call) {
   }
   const auto id = parse_number(call.arguments[0]);
   if (!id) {
-    call.refuse(Error{Code::not_found,
-                      "there is no escalation \"" + std::string(base::cut(call.arguments[0], 64)) +
-                          "\"; they have numbers, as GET /v1/escalations lists them",
-                      {}});
+    call.refuse(no_such_escalation(call.arguments[0]));
     return;
   }
   call.ask(core::ResolveEscalation{.id = *id, .resolution = resolution}, call.reply());
@@ -140,6 +177,10 @@ std::span<const Route> escalation_routes() {
        .handler = list_escalations,
        .parameters = {query::text("state"), query::time("from"), query::time("to"),
                       query::number("limit", escalations_listed_max)},
+       .who = Who::principal},
+      {.method = "GET",
+       .pattern = "/v1/escalations/{}",
+       .handler = show_escalation,
        .who = Who::principal},
       {.method = "POST",
        .pattern = "/v1/escalations/{}/resolve",

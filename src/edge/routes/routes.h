@@ -13,7 +13,9 @@ namespace parley::edge {
 std::span<const Route> agent_routes();
 std::span<const Route> approval_routes();
 std::span<const Route> dead_letter_routes();
+std::span<const Route> debate_routes();
 std::span<const Route> escalation_routes();
+std::span<const Route> handoff_routes();
 std::span<const Route> health_routes();
 std::span<const Route> hook_routes();
 std::span<const Route> human_routes();
@@ -36,10 +38,10 @@ std::span<const Route> workspace_routes();
 
 // All of them. A request goes to the first route that fits it.
 inline constexpr std::array route_lists = {
-    message_routes, search_routes,     inbox_routes,      settling_routes, stream_routes,
-    agent_routes,   human_routes,      workspace_routes,  topic_routes,    thread_routes,
-    session_routes, lock_routes,       task_routes,       trace_routes,    dead_letter_routes,
-    pattern_routes, escalation_routes, approval_routes,   moderation_routes, rule_routes,
-    health_routes,  mcp_routes,        hook_routes};
+    message_routes, search_routes,     inbox_routes,     settling_routes,   stream_routes,
+    agent_routes,   human_routes,      workspace_routes, topic_routes,      thread_routes,
+    session_routes, lock_routes,       task_routes,      trace_routes,      dead_letter_routes,
+    pattern_routes, escalation_routes, approval_routes,  moderation_routes, rule_routes,
+    health_routes,  mcp_routes,        hook_routes,      debate_routes,     handoff_routes};
 
 }  // namespace parley::edge

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cstdio>
+
 #include "app/client/client.h"
 #include "app/commands/commands.h"
 #include "app/route_command.h"
@@ -19,27 +21,59 @@ Table::Cell resolution_of(Json escalation) {
   return {by.empty() ? "" : by + ": " + printable(text_of(escalation, "resolution"))};
 }
 
+int show_escalation(Json answer, const Given& /*given*/) {
+  Table table({"FIELD", "VALUE"});
+  for (const std::string_view key :
+       {"id", "state", "cause", "agent", "receiver", "why", "since", "debate", "thread",
+        "resolution", "resolved_by", "resolved_at"}) {
+    if (const std::string value = text_of(answer, key); !value.empty()) {
+      table.add({{std::string(key)}, {visible(value)}});
+    }
+  }
+  if (const std::string people = joined(answer.find("people")); !people.empty()) {
+    table.add({{"people"}, {visible(people)}});
+  }
+  if (const std::string id = text_of(answer.find("message"), "id"); !id.empty()) {
+    table.add({{"message"}, {visible(id)}});
+  }
+  std::printf("%s", table.render(wants_colours()).c_str());
+  return 0;
+}
+
 }  // namespace
 
 void add_escalations(Command& app, int& exit_code) {
   constexpr size_t why_columns = 60;
-  const RouteCommand list{.name = "list",
-                          .help = "List them, newest first",
-                          .example = "parley escalations list --open",
-                          .arguments = {{.name = "--open",
-                                         .help = "Only those that nobody has resolved",
-                                         .kind = Argument::Kind::flag,
-                                         .value = "open"},
-                                        limit_of(1'000)},
-                          .call = "GET /v1/escalations?limit={--limit}&state={--open}",
-                          .show = lists("escalations", "no escalations",
-                                        {{"ID", member("id")},
-                                         {"STATE", state_of},
-                                         {"SINCE", member("since", Colour::dim)},
-                                         {"CAUSE", member("cause")},
-                                         {"AGENT", member("agent")},
-                                         {"WHY", member("why", why_columns)},
-                                         {"RESOLUTION", resolution_of}})};
+  const RouteCommand list{
+      .name = "list",
+      .help = "List them, newest first",
+      .example = "parley escalations list --open",
+      .arguments = {{.name = "--open",
+                     .help = "Only those that nobody has resolved",
+                     .kind = Argument::Kind::flag,
+                     .value = "open"},
+                    {.name = "--from",
+                     .help = "Not before this time, such as 2026-02-01T00:00:00Z",
+                     .type = "TIME"},
+                    {.name = "--to", .help = "Before this time", .type = "TIME"},
+                    limit_of(1'000)},
+      .call =
+          "GET /v1/escalations?limit={--limit}&state={--open}"
+          "&from={--from}&to={--to}",
+      .show = lists("escalations", "no escalations",
+                    {{"ID", member("id")},
+                     {"STATE", state_of},
+                     {"SINCE", member("since", Colour::dim)},
+                     {"CAUSE", member("cause")},
+                     {"AGENT", member("agent")},
+                     {"WHY", member("why", why_columns)},
+                     {"RESOLUTION", resolution_of}})};
+  const RouteCommand show{.name = "show",
+                          .help = "Show one of them",
+                          .example = "parley escalations show 17",
+                          .arguments = {required("ID", "The escalation")},
+                          .call = "GET /v1/escalations/{ID}",
+                          .show = show_escalation};
   const RouteCommand resolve{
       .name = "resolve",
       .help = "Say what was decided",
@@ -51,7 +85,7 @@ void add_escalations(Command& app, int& exit_code) {
   add_route_command(app, exit_code,
                     {.name = "escalations",
                      .help = "What a human is asked to decide",
-                     .subcommands = {list, resolve}});
+                     .subcommands = {list, show, resolve}});
 }
 
 }  // namespace parley::app
