@@ -13,9 +13,11 @@
 
 namespace parley::sim {
 
+// Over 150 lines: all canaries, a line each.
+//
 // A planted bug. All are planted in the simulator's own layer: in what a journal hands to its
 // readers (the checker sees what was written), in the effects of an entry, or in how the journal
-// behaves. So the core has no hooks for tests. Over 150 lines: each has one.
+// behaves. So the core has no hooks for tests.
 enum class Canary : uint8_t {
   none,
   // In what every node reads, as if the command were done wrong.

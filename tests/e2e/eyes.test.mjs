@@ -103,6 +103,16 @@ describe('the eyes of a stranger', () => {
     const approval = await ana.call('POST', '/v1/approvals', { body: { summary: secret('summary'), action: { do: secret('action') }, rationale: secret('why'), message_id: secret('proposal') } });
     assert.equal(approval.status, 202, approval.text);
 
+    // A debate of two that are no part of this, and what people are asked about it.
+    const [main, worker] = await Promise.all(['main', 'subagent:a'].map((name) => broker.addAgent(`agent:main:${name}`,
+      { dialect: 'squad', role: name.split(':')[0] })));
+    const disputed = await worker.call('POST', '/v1/messages', { body: {
+      id: 'MSG-20260201-043500-f7a2', timestamp: new Date().toISOString(), from: worker.id, to: main.id, type: 'challenge',
+      priority: 'P2', subject: secret('dispute'), thread_id: secret('debate'), body: { claim_challenged: secret('claim'),
+        grounds: secret('grounds'), evidence: [secret('evidence')], requested_action: 'escalate' } } });
+    assert.equal(disputed.status, 202, disputed.text);
+    assert.equal((await main.call('GET', `/v1/debates/${secret('debate')}`)).json.items[0].steps.length, 1);
+
     const messages = [asked, answer, told, waits, lost, old, scatter.json, pipeline.json, task.json];
     real = {
       id: {
@@ -119,6 +129,7 @@ describe('the eyes of a stranger', () => {
         '/v1/agents': ['ana', 'bo'],
       },
       taskId: { '/v1/tasks': [secret('task')] },
+      thread: { '/v1/debates': [secret('debate')] },
       agent: { '/v1/sessions': ['ana', 'eve'] },
       topic: { '/v1/topics': ['task.status_changed', '>'] },
       name: { '/v1/locks': ['gate'] },
@@ -161,6 +172,7 @@ describe('the eyes of a stranger', () => {
     '/v1/sessions/{id}/status': () => ({ status: 'paused' }),
     '/v1/tasks/{taskId}/reassign': (who) => ({ to: who.id }),
     '/v1/escalations/{id}/resolve': () => ({ resolution: 'mine' }),
+    '/v1/agents/{id}/session': () => ({ event: 'end' }),
     '/v1/approvals/{id}/decision': () => ({ decision: 'approve' }),
     '/v1/locks/{name}': () => ({ lease: '1s' }),
   };

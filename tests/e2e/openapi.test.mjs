@@ -132,6 +132,10 @@ describe('/openapi.json', () => {
     await call(ana, 'showAgent', { path: { id: 'nobody' }, status: '404' });
     await call(ana, 'heartbeat', { path: { id: 'ana' }, body: { status: 'busy', currentTask: 'task 42' } });
     await call(ana, 'heartbeat', { path: { id: 'bo' }, body: {}, status: '403' });
+    await call(ana, 'markAgentSession', { path: { id: 'ana' }, body: { event: 'start' } });
+    await call(ana, 'markAgentSession', { path: { id: 'ana' }, body: { event: 'end' } });
+    await call(ana, 'markAgentSession', { path: { id: 'ana' }, body: { event: 'end' }, status: '409' });
+    await call(ana, 'markAgentSession', { path: { id: 'bo' }, body: { event: 'end' }, status: '403' });
     await call(broker, 'resetAgent', { path: { id: 'ana' } });
     await call(ana, 'resetAgent', { path: { id: 'bo' }, status: '403' });
     await call(ana, 'showAgent', { path: { id: 'ana' } });
@@ -203,6 +207,13 @@ describe('/openapi.json', () => {
     await call(ana, 'showPipeline', { path: { id: pipeline } });
     const { escalations } = await call(broker, 'listEscalations', { query: 'state=open&limit=10' });
     await call(broker, 'listEscalations', { query: 'state=none', status: '400' });
+    await call(broker, 'showEscalation', { path: { id: escalations[0].id } });
+    await call(broker, 'showEscalation', { path: { id: '999999' }, status: '404' });
+    await call(ana, 'listDebates', { query: 'state=unresolved&limit=1' });
+    await call(ana, 'listDebates', { query: 'state=none', status: '400' });
+    await call(ana, 'showDebates', { path: { thread: 'nowhere' }, status: '404' });
+    await call(ana, 'listOverdue', { query: 'limit=1' });
+    await call(ana, 'listOverdue', { query: 'cursor=x', status: '400' });
     const decision = { resolution: 'seen' };
     await call(ana, 'resolveEscalation', { path: { id: escalations[0].id }, body: decision, status: '403' });
     await call(broker, 'resolveEscalation', { path: { id: escalations[0].id }, body: decision });

@@ -5,6 +5,7 @@
 #include "core/debates/debate_acts.h"
 #include "core/delivery/dispatch.h"
 #include "core/handoffs/unfinished.h"
+#include "core/limits/admission.h"
 #include "core/model/refusal.h"
 #include "core/outbox/outbox_acts.h"
 #include "core/topics/broker_topics.h"
@@ -66,6 +67,10 @@ Outcome on(Context& context, const MarkAgentSession& command) {
   if (!found) {
     return std::unexpected(found.error());
   }
+  // Each end tells those who wait for the agent, however often one says so.
+  if (auto good = check_notices(context, command.is_end ? 1 : 0); !good) {
+    return std::unexpected(good.error());
+  }
   const std::string name = t.agents[*found].name;
   broker_topics::audit(context.dispatch,
                        command.is_end ? "agent_session_ended" : "agent_session_started",
@@ -80,7 +85,7 @@ Outcome on(Context& context, const MarkAgentSession& command) {
        .started = begun == nullptr ? t.agents[*found].registered : begun->started,
        .ended = t.now});
   escalate_unanswered(context.dispatch, name);
-  tell_unfinished(context.dispatch, name, "session ended");
+  count_notices(context, tell_unfinished(context.dispatch, name, "session ended"));
   const Agent& agent = t.agents[*found];
   Receipt receipt;
   if (role_of(agent.dialect, agent.role).is_for_session) {

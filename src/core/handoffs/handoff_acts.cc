@@ -68,7 +68,10 @@ void note_report(Context& context, const Envelope& e, const std::vector<Handoffs
       t.handoffs.remove(key);
     }
   }
-  if (e.blocked_since == Time{} || others > 0 || policy_of(e.dialect).blocked_after == nullptr) {
+  const bool has_room = t.handoffs.of_owner(t.agents[context.actor].name) <
+                        share_of(t.rules, t.rules.handoffs_max);
+  if (e.blocked_since == Time{} || others > 0 || !has_room ||
+      policy_of(e.dialect).blocked_after == nullptr) {
     return;
   }
   t.handoffs.add(

@@ -25,7 +25,6 @@ struct Left {
 size_t tell_unfinished(Dispatch& dispatch, std::string_view agent, std::string_view how) {
   Tables& t = dispatch.t;
   std::map<std::string, Left> by_giver;
-  size_t count = 0;
   const std::set<Handoffs::Key>* const known = t.handoffs.of(agent);
   for (const Handoffs::Key& key : known == nullptr ? std::set<Handoffs::Key>{} : *known) {
     const Handoff& handoff = *t.handoffs.find(key);
@@ -35,7 +34,6 @@ size_t tell_unfinished(Dispatch& dispatch, std::string_view agent, std::string_v
     Left& left = by_giver[handoff.from];
     left.first = left.count == 0 ? handoff.message : left.first;
     ++left.count;
-    ++count;
     if (left.ids.size() < named_max) {
       left.ids.push_back(handoff.id);
     }
@@ -50,7 +48,7 @@ size_t tell_unfinished(Dispatch& dispatch, std::string_view agent, std::string_v
                              {"unanswered", left.count},
                              {"message_ids", std::move(left.ids)}}});
   }
-  return count;
+  return by_giver.size();
 }
 
 }  // namespace parley::core
