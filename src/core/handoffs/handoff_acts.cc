@@ -3,6 +3,8 @@
 #include "core/handoffs/handoff_acts.h"
 
 #include <algorithm>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "base/text.h"
@@ -90,7 +92,7 @@ void note_report(Context& context, const Envelope& e, const std::vector<Handoffs
 }
 
 void announce(Dispatch& dispatch, const Handoff& handoff) {
-  for (const std::string& name : {handoff.from, handoff.to}) {
+  for (const std::string& name : std::set<std::string>{handoff.from, handoff.to}) {
     owe(dispatch,
         {.kind = OutboxKind::overdue,
          .to = name,

@@ -259,6 +259,7 @@ void Workload::some_dispute(Ask& ask, core::Send& send, Memory::Sent& sent) {
                ? core::Kind::response
                : random.pick(std::array{core::Kind::acknowledgement, core::Kind::escalation});
   e.status = core::Status::unset;
+  send.on_unavailable = core::OnUnavailable::by_rules;
   e.stance = random.chance(400)   ? core::Stance::unset
              : random.chance(500) ? core::Stance::defend
              : random.chance(700) ? core::Stance::revise

@@ -24,7 +24,8 @@ void BreakerChecks::check(const Step& step) {
 void BreakerChecks::check_accepted(const Step& step, const core::Send& command) {
   const core::Envelope& e = command.envelope;
   const core::Agents& agents = step.after.tables().agents;
-  if (e.receivers.size() != 1 || !model_.is_registered(std::string(e.receivers.front())) ||
+  if (e.receivers.size() != 1 || e.kind == core::Kind::escalation ||  // which goes to people, too
+      !model_.is_registered(std::string(e.receivers.front())) ||
       !model_.is_paced(std::string(step.entry.actor), e.priority) ||
       model_.find(step.entry.seq, std::string(e.receivers.front())) == nullptr) {
     return;  // Another got it in the place of one who is away, too.

@@ -75,6 +75,12 @@ void BudgetChecks::check(const Step& step) {
       actor->second.tokens += beat->tokens;
     }
   }
+  if (const auto* added = done<core::Register>(step)) {
+    const core::Agents& agents = step.after.tables().agents;
+    if (agents[agents.find(added->name)].since == step.entry.seq) {  // Another one of the name.
+      end_exchanges(std::string(added->name));
+    }
+  }
   if (const auto* command = done<core::ResetLimits>(step)) {
     reset(std::string(command->name));
   }
@@ -93,6 +99,10 @@ void BudgetChecks::reset(const std::string& name) {
   principal.caused.clear();
   principal.urgent.clear();
   rates_.reset();
+  end_exchanges(name);
+}
+
+void BudgetChecks::end_exchanges(const std::string& name) {
   std::erase_if(exchanges_, [&](const auto& item) {
     return std::ranges::find(item.second.agents, name) != item.second.agents.end();
   });

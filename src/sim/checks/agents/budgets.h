@@ -39,6 +39,7 @@ class BudgetChecks {
   void check_minute(const Step& step, std::string_view what, uint64_t added, uint64_t per_min,
                     std::vector<std::pair<Time, uint64_t>>& past);
   void check_exchange(const Step& step, const core::Send& command);
+  void end_exchanges(const std::string& name);
   void forget_exchanges(const core::Envelope& envelope, const SentMessage& sent);
   void count_turn(const Step& step, const std::string& name, const std::string& from,
                   const std::string& to);

@@ -19,6 +19,25 @@ bool can(const Principal& principal, const std::string& capability) {
 
 }  // namespace
 
+std::vector<std::string> people_besides(const Model& model, const Step& step,
+                                        const core::Envelope& e) {
+  const bool is_for_agents = model.topic_of(e).empty() && e.receivers.front() != "*";
+  const bool has_people = std::ranges::any_of(e.receivers, [&model](std::string_view name) {
+    const auto at = model.principals.find(std::string(name));
+    return at != model.principals.end() && at->second.kind != core::PrincipalKind::agent;
+  });
+  std::vector<std::string> names;
+  if (e.kind != core::Kind::escalation || !is_for_agents || has_people) {
+    return names;
+  }
+  const core::Agents& agents = step.after.tables().agents;
+  for (const core::AgentRef ref :
+       agents.maintainers().empty() ? agents.stewards() : agents.maintainers()) {
+    names.push_back(agents[ref].name);
+  }
+  return names;
+}
+
 void ReceiverChecks::check_repeat(const Step& step, const core::Send& command) {
   const core::Envelope& e = command.envelope;
   const auto is_first = [&](const auto& item) {
@@ -216,22 +235,17 @@ void ReceiverChecks::keep_concerned(const Step& step, const core::Send& command,
   model_.coverage.count("case", "news for those concerned");
 }
 
-// An escalation goes to people: to those that it names, else to those who maintain the workspace.
+// Those that it names and that are there get it as well.
 void ReceiverChecks::add_people(const Step& step, const core::Send& command,
                                 std::set<std::string>& expected) const {
-  if (command.envelope.kind != core::Kind::escalation || command.outbox_item != 0 ||
-      !model_.topic_of(command.envelope).empty() || command.envelope.receivers.front() == "*") {
+  const core::Envelope& e = command.envelope;
+  if (e.kind != core::Kind::escalation || command.outbox_item != 0 ||
+      !model_.topic_of(e).empty() || e.receivers.front() == "*") {
     return;
   }
   std::erase_if(expected, [this](const std::string& name) { return !model_.is_registered(name); });
-  const bool has_people = std::ranges::any_of(expected, [this](const std::string& name) {
-    return model_.principals.at(name).kind != core::PrincipalKind::agent;
-  });
-  const core::Agents& agents = step.after.tables().agents;
-  const std::vector<core::AgentRef> people =
-      agents.maintainers().empty() ? agents.stewards() : agents.maintainers();
-  for (const core::AgentRef ref : has_people ? std::vector<core::AgentRef>{} : people) {
-    expected.insert(agents[ref].name);
+  for (const std::string& name : people_besides(model_, step, e)) {
+    expected.insert(name);
   }
 }
 

@@ -11,6 +11,11 @@ namespace parley::sim {
 
 // Checks that a message is accepted once, and goes to those it was addressed to and to no one else.
 // It writes the messages and their deliveries into the model.
+// An escalation goes to people: to those that it names, else to those who maintain the workspace.
+// Who gets it though it names nobody of them.
+std::vector<std::string> people_besides(const Model& model, const Step& step,
+                                        const core::Envelope& envelope);
+
 class ReceiverChecks {
  public:
   ReceiverChecks(Model& model, SessionChecks& sessions) : model_(model), sessions_(sessions) {}

@@ -89,7 +89,7 @@ void ShareChecks::check_escalations(const Step& step) {
   const auto& all = step.after.tables().escalations.all();
   for (const auto& [id, escalation] : all) {
     if (escalation.is_open()) {
-      ++open[escalation.agent];
+      open[escalation.agent] += escalation.debate == 0 ? 1 : 0;  // Debates have a share of their own.
       ids.insert(id);
     }
   }

@@ -19,7 +19,8 @@ bool defends(Kind kind, Stance stance) {
   if (kind == Kind::challenge) {
     return stance != Stance::escalate;
   }
-  return stance == Stance::defend || (kind == Kind::response && stance == Stance::unset);
+  return (kind == Kind::response && stance == Stance::unset) ||
+         (stance == Stance::defend && (kind == Kind::response || kind == Kind::acknowledgement));
 }
 
 // What the challenger says so that the other has to answer.
@@ -121,6 +122,19 @@ void DebateChecks::check_one(const Step& step, const Debate& debate) {
   }
 }
 
+// `12 a1 challenge (challenge revise)`: what each message is to it, and what it said of itself.
+std::string DebateChecks::listed(const Debate& debate) const {
+  std::string all;
+  for (const core::DebateStep& each : debate.steps) {
+    const auto said = said_.find(each.message);
+    all += text(" {} {} {}", each.message.n, each.agent, core::debate_act_words[each.act]);
+    if (said != said_.end()) {
+      all += text(" ({} {})", core::word_of(said->second.kind), core::word_of(said->second.stance));
+    }
+  }
+  return all;
+}
+
 // One for each challenge that was answered by a defence.
 void DebateChecks::check_rounds(const Step& step, const Debate& debate) {
   if (is_full(debate)) {
@@ -147,7 +161,8 @@ void DebateChecks::check_rounds(const Step& step, const Debate& debate) {
   }
   if (rounds != debate.rounds) {
     model_.fail(Check::debate, step,
-                text("debate {} counts {} rounds, had {}", debate.id, debate.rounds, rounds));
+                text("debate {} of {} with {} counts {} rounds, had {}:{}", debate.id,
+                     debate.challenger, debate.challenged, debate.rounds, rounds, listed(debate)));
   }
   if (debate.steps.back().message == step.entry.seq && debate.is_undecided() &&
       rounds >= model_.rules.squad_debate_rounds) {
@@ -181,7 +196,8 @@ void DebateChecks::check_change(const Step& step, const Debate& debate, DebateSt
   if (!good) {
     model_.fail(
         Check::debate, step,
-        text("debate {} must not be {} now", debate.id, core::debate_state_words[debate.state]));
+        text("debate {} of {} with {} must not be {} now:{}", debate.id, debate.challenger,
+                     debate.challenged, core::debate_state_words[debate.state], listed(debate)));
   }
 }
 

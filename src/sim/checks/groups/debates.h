@@ -33,6 +33,7 @@ class DebateChecks {
   void check_rounds(const Step& step, const core::Debate& debate);
   void check_change(const Step& step, const core::Debate& debate, core::DebateState before);
   bool is_full(const core::Debate& debate) const;
+  std::string listed(const core::Debate& debate) const;
 
   Model& model_;
   std::map<Seq, Said> said_;

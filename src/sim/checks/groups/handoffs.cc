@@ -22,11 +22,11 @@ void HandoffChecks::on_announced(const Step& step, const NamedEffect& effect) {
 }
 
 void HandoffChecks::check(const Step& step) {
-  std::map<core::Handoffs::Key, bool> known;
+  std::map<core::Handoffs::Key, core::Handoff> known;
   for (const auto& [key, handoff] : step.after.tables().handoffs.all()) {
     const auto before = known_.find(key);
     const auto sent = model_.messages.find(key.first);
-    known[key] = handoff.announced;
+    known[key] = handoff;
     if (before == known_.end() && !handoff.is_report() && sent != model_.messages.end()) {
       const core::Duration within =
           core::response_time(model_.rules, sent->second.dialect, handoff.priority);
@@ -37,16 +37,19 @@ void HandoffChecks::check(const Step& step) {
       }
       continue;
     }
-    if (before != known_.end() && before->second && !handoff.announced) {
+    if (before != known_.end() && before->second.announced && !handoff.announced) {
       model_.fail(Check::handoff, step, text("{} is announced no more", key.first.n));
     }
     if (handoff.waits_for_reaction() && handoff.due <= model_.now && !handoff.announced &&
         passes_time(step)) {
       model_.fail(Check::handoff, step, text("{} is overdue and not announced", key.first.n));
     }
-    if (handoff.is_silent() && passes_time(step) &&
-        handoff.heard + model_.rules.squad_blocked_after <= model_.now &&
-        handoff.heard != model_.now) {
+    // What this entry has said of it counts from the next one on.
+    const bool is_old = before != known_.end() && before->second.is_silent() &&
+                        before->second.heard == handoff.heard;
+    if (handoff.is_silent() && is_old && passes_time(step) &&
+        done<core::SetRules>(step) == nullptr &&
+        handoff.heard + model_.rules.squad_blocked_after <= model_.now) {
       model_.fail(Check::handoff, step, text("{} is silent for too long", key.first.n));
     }
   }

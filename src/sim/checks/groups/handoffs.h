@@ -24,7 +24,7 @@ class HandoffChecks {
  private:
   Model& model_;
   std::set<std::tuple<Seq, std::string, std::string>> told_;  // Message, its receiver, who is told.
-  std::map<core::Handoffs::Key, bool> known_;                 // Whether it was announced.
+  std::map<core::Handoffs::Key, core::Handoff> known_;        // After the entry before.
 };
 
 }  // namespace parley::sim

@@ -5,6 +5,7 @@
 
 #include "sim/checks/delivery/shares.h"
 #include "sim/checks/groups/tasks.h"
+#include "sim/checks/delivery/receivers.h"
 #include "sim/text.h"
 
 namespace parley::sim {
@@ -110,6 +111,9 @@ void ThreadChecks::add_message(const Step& step, const core::Envelope& e, bool a
     if (direct && model_.is_registered(std::string(receiver))) {
       take_part(reached_by(step, std::string(receiver)));
     }
+  }
+  for (const std::string& name : people_besides(model_, step, e)) {
+    take_part(name);
   }
 }
 

@@ -203,7 +203,12 @@ void HeldChecks::end(const Step& step, Seq message) {
   if (is_there) {
     sent->second.passage = is_allowed ? Passage::open : Passage::barred;
   }
-  if (is_allowed && is_there && !sent->second.is_final()) {
+  // Who is removed with this entry gets it no more, though its delivery ends only behind this.
+  const auto* const gone = done<core::Unregister>(step);
+  const auto is_open = [gone](const Delivery& each) {
+    return !each.is_final() && (gone == nullptr || each.receiver != gone->name);
+  };
+  if (is_allowed && is_there && std::ranges::any_of(sent->second.deliveries, is_open)) {
     pass_on(step, sent->second, waiting, is_modified);
     return;
   }
