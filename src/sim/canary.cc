@@ -68,6 +68,7 @@ constexpr auto table = std::to_array<CanaryInfo>({
     {Canary::hub_ignored, "hub_ignored", Check::receivers},
     {Canary::rounds_ignored, "rounds_ignored", Check::debate},
     {Canary::revision_ignored, "revision_ignored", Check::debate},
+    {Canary::people_not_asked, "people_not_asked", Check::debate},
     {Canary::times_ignored, "times_ignored", Check::handoff},
     {Canary::announced_twice, "announced_twice", Check::handoff},
     {Canary::right_borrowed, "right_borrowed", Check::flag},
@@ -156,8 +157,12 @@ bool alter_envelope(Canary canary, const ReadBy& by, core::Envelope& e) {
   } else if (canary == Canary::held_passes && e.needs_approval == core::NeedsApproval::message) {
     e.needs_approval = core::NeedsApproval::nothing;
     e.confidence_ppm = 1'000'000;
+  } else if (canary == Canary::rounds_ignored && e.stance == core::Stance::defend) {
+    e.stance = core::Stance::revise;
   } else if (canary == Canary::revision_ignored && e.stance == core::Stance::revise) {
     e.stance = core::Stance::defend;
+  } else if (canary == Canary::people_not_asked && e.stance == core::Stance::escalate) {
+    e.stance = core::Stance::unset;
   } else if (canary == Canary::tie_by_node && by.node == 0) {
     std::ranges::reverse(e.receivers);
   } else {
@@ -177,7 +182,6 @@ constexpr auto added_rules = std::to_array<AddedRule>({
     {Canary::circle_ignored, "collab.deadlock", "warn"},
     {Canary::thread_unlimited, "thread_messages_max", "1000000"},
     {Canary::share_ignored, "task.giver_percent", "100"},
-    {Canary::rounds_ignored, "squad.debate_rounds", "9"},
     {Canary::times_ignored, "squad.response_time.p2", "1h"},
     {Canary::table_unshared, "share_percent", "100"},
     {Canary::tried_for_ever, "dead_letter_tries_max", "30"},

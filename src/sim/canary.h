@@ -74,6 +74,7 @@ enum class Canary : uint8_t {
   hub_ignored,
   rounds_ignored,
   revision_ignored,
+  people_not_asked,
   times_ignored,
   // In what one node reads.
   tie_by_node,

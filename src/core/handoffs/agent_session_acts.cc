@@ -2,6 +2,7 @@
 // An agent begins to work, or stops: what it leaves behind.
 #include "core/handoffs/agent_session_acts.h"
 
+#include "core/agents/authority.h"
 #include "core/debates/debate_acts.h"
 #include "core/delivery/dispatch.h"
 #include "core/handoffs/unfinished.h"
@@ -21,9 +22,12 @@ std::expected<AgentRef, Error> find_agent(const ConstContext& context,
   const Tables& t = context.t;
   const AgentRef ref = t.agents.find(command.agent);
   const bool is_there = ref != none && t.agents[ref].kind == PrincipalKind::agent;
-  if (!is_maintainer(context) && (!is_there || ref != context.actor)) {
+  const bool is_own = is_there && (ref == context.actor ||
+                                   (context.actor != none && is_spawned_by(t, ref, context.actor)));
+  if (!is_maintainer(context) && !is_own) {
     return refuse(Code::forbidden,
-                  "an agent says itself when its session begins and ends, or a maintainer does");
+                  "an agent says itself when its session begins and ends, or who spawned it, or a "
+                  "maintainer");
   }
   if (!is_there) {
     return refuse(Code::not_found, "no agent is named " + quoted_start(command.agent));

@@ -38,6 +38,11 @@ size_t tell_unfinished(Dispatch& dispatch, std::string_view agent, std::string_v
       left.ids.push_back(handoff.id);
     }
   }
+  // Its spawner hears of it in any case.
+  const AgentRef ref = t.agents.find(agent);
+  if (ref != none && !t.agents[ref].spawner.empty()) {
+    by_giver[t.agents[ref].spawner];
+  }
   for (auto& [giver, left] : by_giver) {
     owe(dispatch, {.kind = OutboxKind::agent_session_ended,
                    .to = giver,

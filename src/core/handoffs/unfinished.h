@@ -7,8 +7,8 @@
 
 namespace parley::core {
 
-// Those who gave the agent what it has not answered are told so, each once, because its session is
-// over or it is removed (`how`). Returns how many they are.
+// Who spawned the agent, and those who gave it what it has not answered, are told so, each once,
+// because its session is over or it is removed (`how`). Returns how many they are.
 size_t tell_unfinished(Dispatch& dispatch, std::string_view agent, std::string_view how);
 
 }  // namespace parley::core

@@ -89,7 +89,8 @@ void ShareChecks::check_escalations(const Step& step) {
   const auto& all = step.after.tables().escalations.all();
   for (const auto& [id, escalation] : all) {
     if (escalation.is_open()) {
-      open[escalation.agent] += escalation.debate == 0 ? 1 : 0;  // Debates have a share of their own.
+      // Debates have a share of their own.
+      open[escalation.agent] += escalation.debate == 0 ? 1 : 0;
       ids.insert(id);
     }
   }
