@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/config.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -28,6 +26,7 @@ namespace {
 using base::Code;
 using base::Duration;
 using edge::OtlpLimits;
+using FileLimits = edge::files::Limits;
 using edge::WebhookLimits;
 using McpLimits = edge::mcp::Limits;
 using ServerLimits = net::Server::Limits;
@@ -49,6 +48,8 @@ template <auto Member>
 constexpr auto mcp = &at<&Config::mcp, Member>;
 template <auto Member>
 constexpr auto otlp = &at<&Config::otlp, Member>;
+template <auto Member>
+constexpr auto files = &at<&Config::files, Member>;
 template <auto Member>
 constexpr auto webhook = &at<&Config::webhook, Member>;
 
@@ -110,7 +111,7 @@ constexpr uint64_t gigabyte = uint64_t{1} << 30;
 static_assert(WebhookLimits{}.retry_max == base::minutes(5), "a help text below says so");
 
 // The broker's own keys; the rules have their table in core.
-constexpr std::array<Key, 54> table = {{
+constexpr std::array<Key, 63> table = {{
     {"allowed_hosts", Names{at<&Config::allowed_hosts>}, 0, 0,
      "names that a request may give in Host and Origin, beside the loopback ones and that of "
      "`listen`; on 0.0.0.0 all names and addresses by which the broker is reached"},
@@ -215,6 +216,26 @@ constexpr std::array<Key, 54> table = {{
      1'000'000,
      "calls of one principal that wait: for mail, an answer, a lock, or behind its other lists; "
      "one more gets 429"},
+    {"squad.archive_keep", Span{files<&FileLimits::keep>}, second, 10 * year,
+     "how long a file stays in an archive of the tree of files"},
+    {"squad.archived_files_max", Count{files<&FileLimits::archived_max>}, 1, 1'000'000,
+     "files in one archive; the oldest go"},
+    {"squad.ended_keep", Span{files<&FileLimits::keep_ended>}, 0, year,
+     "how long the directory of a subagent stays after its end"},
+    {"squad.file_bytes_max", Bytes{files<&FileLimits::file_bytes_max>}, 1'024, 4 * 1'048'576,
+     "a file that is to be a message; a larger one is refused"},
+    {"squad.file_senders", Names{at<&Config::squad_file_senders>}, 0, 0,
+     "UID=NAME: files of this user may be messages of that agent, or of all agents whose names "
+     "begin as it does before a `*`. Of a user that is not named: the broker's own may be any "
+     "agent, another none"},
+    {"squad.files", Switch{at<&Config::squad_files>}, 0, 0,
+     "whether there is a tree of files; it begins with the first agent of squad"},
+    {"squad.files_look_every", Span{files<&FileLimits::look_every>}, second / 100, 600 * second,
+     "how often the directories are looked through, whatever the kernel tells"},
+    {"squad.files_root", Path{at<&Config::squad_files_root>}, 0, 0,
+     "where the tree is: agent-inbox, active-thread.md; empty: DATA/memory"},
+    {"squad.pending_files_max", Count{files<&FileLimits::pending_max>}, 1, 100'000,
+     "files in one pending; what else waits comes when some are done with"},
     {"tls.certificate", Path{at<&Config::tls_certificate>}, 0, 0,
      "the server's certificate chain, PEM"},
     {"tls.key", Path{at<&Config::tls_key>}, 0, 0, "its private key, PEM"},
@@ -551,15 +572,23 @@ std::expected<void, Error> take_file(Config& config, const File& file) {
   }
   // In the order of the lines, so that the first mistake is told first.
   std::ranges::stable_sort(*entries, {}, &lib::TomlEntry::line);
+  const auto in_line = [&](auto fault) {
+    fault.error.detail =
+        file.path + ":" + std::to_string(fault.line) + ": " + printable(fault.error.detail);
+    return std::unexpected(fault.error);
+  };
   auto tables = edge::events::read_tables(*entries);
   if (!tables) {
-    tables.error().error.detail = file.path + ":" + std::to_string(tables.error().line) + ": " +
-                                  printable(tables.error().error.detail);
-    return std::unexpected(tables.error().error);
+    return in_line(tables.error());
   }
   config.events = std::move(*tables);
+  auto targets = edge::notify::read_targets(*entries);
+  if (!targets) {
+    return in_line(targets.error());
+  }
+  config.notify = std::move(*targets);
   for (const lib::TomlEntry& entry : *entries) {
-    if (edge::events::is_of_tables(entry.name)) {
+    if (edge::events::is_of_tables(entry.name) || edge::notify::is_of_table(entry.name)) {
       continue;
     }
     const std::string place = file.path + ":" + std::to_string(entry.line);
@@ -633,6 +662,13 @@ std::expected<void, Error> check_whole(const Config& config) {
           bad_value("webhook.allowed_networks takes networks such as "
                     "10.0.0.0/8 or ::1, not \"" +
                     printable(network.substr(0, 64)) + "\""));
+    }
+  }
+  for (const std::string& sender : config.squad_file_senders) {
+    if (!edge::files::parse_file_sender(sender)) {
+      return std::unexpected(
+          bad_value("squad.file_senders takes UID=NAME such as 1000=agent:main:main, not \"" +
+                    printable(sender.substr(0, 64)) + "\""));
     }
   }
   if (!is_loopback(config.listen.host) && config.tls_certificate.empty() && !config.insecure) {
@@ -747,52 +783,6 @@ std::expected<std::string, Error> data_directory(std::string_view flag, const Pa
                                  {}});
   }
   return *home + "/.local/state/parley";
-}
-
-Pairs environment() {
-  Pairs all;
-  for (char** at = ::environ; at != nullptr && *at != nullptr; ++at) {
-    const std::string_view variable = *at;
-    const size_t equals = variable.find('=');
-    if (equals != variable.npos) {
-      all.emplace_back(variable.substr(0, equals), variable.substr(equals + 1));
-    }
-  }
-  std::ranges::sort(all);
-  return all;
-}
-
-std::expected<Address, Error> parse_address(std::string_view text) {
-  const auto fail = [&] {
-    return std::unexpected(bad_value("\"" + printable(text.substr(0, 64)) +
-                                     "\" is no HOST:PORT; an example is 127.0.0.1:7455"));
-  };
-  const size_t colon = text.rfind(':');
-  if (colon == text.npos) {
-    return fail();
-  }
-  const auto port = base::parse_number(text.substr(colon + 1));
-  std::string_view host = text.substr(0, colon);
-  if (host.starts_with('[') && host.ends_with(']')) {
-    host = host.substr(1, host.size() - 2);
-  } else if (host.find(':') != host.npos) {
-    return fail();
-  }
-  if (!port || *port > UINT16_MAX || host.empty()) {
-    return fail();
-  }
-  return Address{std::string(host), static_cast<uint16_t>(*port)};
-}
-
-std::string format_address(const Address& address) {
-  const bool is_v6 = address.host.find(':') != std::string::npos;
-  return (is_v6 ? "[" + address.host + "]" : address.host) + ":" + std::to_string(address.port);
-}
-
-bool is_loopback(std::string_view host) {
-  return host == "localhost" || host == "::1" ||
-         (host.starts_with("127.") &&
-          std::ranges::all_of(host, [](char c) { return c == '.' || (c >= '0' && c <= '9'); }));
 }
 
 }  // namespace parley::app

@@ -11,7 +11,9 @@
 
 #include "base/error.h"
 #include "edge/events/options.h"
+#include "edge/files/options.h"
 #include "edge/mcp/limits.h"
+#include "edge/notify/settings.h"
 #include "edge/telemetry/otlp_limits.h"
 #include "edge/webhooks/limits.h"
 #include "net/server.h"
@@ -52,12 +54,17 @@ struct Config {
   std::string otlp_ca;                    // a PEM file to trust; empty: what the system trusts
   std::vector<std::string> webhook_allowed_networks;  // beside the whole Internet
   std::string webhook_ca;                             // as otlp_ca
-  std::string github_as = "orchestrator";  // in whose name events are delegated
-  std::string github_secret;               // of the webhook; or the file that has it
+  std::string github_as = "orchestrator";             // in whose name events are delegated
+  std::string github_secret;                          // of the webhook; or the file that has it
   std::string github_secret_file;
   bool github_bots = false;
   size_t github_body_bytes_max = edge::events::hook_bytes_default;
   edge::events::Tables events;               // [[github.route]] and [[schedule]]
+  std::vector<edge::notify::Target> notify;  // [[notify]]
+  bool squad_files = true;
+  std::string squad_files_root;                 // empty: DATA/memory
+  std::vector<std::string> squad_file_senders;  // UID=NAME
+  edge::files::Limits files;
   std::map<std::string, std::string> rules;  // name -> value as text; only those that are set
 
   // Where each key that is set got its value: `/etc/parley.toml:3`, `PARLEY_LISTEN`, `--listen`.

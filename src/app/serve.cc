@@ -331,6 +331,47 @@ edge::Webhooks::Options webhooks(const Config& config) {
   return options;
 }
 
+edge::notify::Notifier::Options notifications(const Config& config) {
+  const edge::Webhooks::Options like = webhooks(config);
+  return {.targets = config.notify,
+          .poster = like.poster,
+          .limits = like.limits,
+          .told_file = config.data + "/notified",
+          .version = like.version,
+          .warn = like.warn};
+}
+
+// Empty root: there is no tree of files.
+edge::files::Options files(const Config& config) {
+  edge::files::Options options{.limits = config.files};
+  if (config.squad_files) {
+    options.root =
+        config.squad_files_root.empty() ? config.data + "/memory" : config.squad_files_root;
+  }
+  for (const std::string& sender : config.squad_file_senders) {
+    options.senders.push_back(*edge::files::parse_file_sender(sender));  // checked before
+  }
+  if (config.log_level >= LogLevel::warning) {
+    options.warn = [](const std::string& text) { warn(printable(text)); };
+  }
+  return options;
+}
+
+// What is wrong with a target is known as soon as it is read: nobody should find it out by a
+// notification that does not come.
+std::expected<void, Error> check_notifications(const Config& config) {
+  const edge::Reach reach = webhooks(config).poster.reach;
+  for (size_t n = 0; n < config.notify.size(); ++n) {
+    if (const auto good = reach.check(config.notify[n].url); !good) {
+      return std::unexpected(
+          Error{Code::bad_rule_value,
+                "[[notify]] number " + std::to_string(n + 1) + ": " + good.error().detail,
+                {}});
+    }
+  }
+  return {};
+}
+
 // The secret of the webhook of GitHub, as it is set or as its file has it. Empty: there is none.
 std::expected<std::string, Error> github_secret(const Config& config) {
   constexpr size_t secret_bytes_max = 4'096;
@@ -553,6 +594,9 @@ std::expected<edge::Api::Options, Error> BrokerProcess::api_options(const TestAc
       return std::unexpected(made.error());
     }
   }
+  if (const auto good = check_notifications(config_); !good) {
+    return std::unexpected(good.error());
+  }
   auto intake = events(config_);
   if (!intake) {
     return std::unexpected(intake.error());
@@ -568,7 +612,9 @@ std::expected<edge::Api::Options, Error> BrokerProcess::api_options(const TestAc
                              .mcp_key = *key,
                              .mcp_sessions = saved ? std::move(*saved) : nullptr,
                              .webhooks = webhooks(config_),
-                             .events = std::move(*intake)};
+                             .events = std::move(*intake),
+                             .files = files(config_),
+                             .notify = notifications(config_)};
   if (access != nullptr) {
     access->add(options);
   }

@@ -87,7 +87,8 @@ broker it shows the rules that the broker goes by.
     description = "Look for issues without an answer"
     repository = "octo-org/widgets"
 
-- `[[github.route]]` and `[[schedule]]` are tables of the file alone: see
+- `[[notify]]` is a table of the file alone: see [Notifications](reference/notify.md). So are
+  `[[github.route]]` and `[[schedule]]`: see
   [Events](reference/github.md). `parley route test` shows what a route does.
 - Durations are `500ms`, `30s`, `5m`, `72h`; sizes `10KB`, `1MB`, in powers of 1024, or a number of
   bytes; a list is an array in TOML and has commas between its items elsewhere.

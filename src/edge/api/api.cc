@@ -10,10 +10,12 @@
 #include "edge/api/history.h"
 #include "edge/api/route.h"
 #include "edge/api/waiting.h"
+#include "edge/files/mirror.h"
 #include "edge/gate.h"
 #include "edge/mcp/endpoint.h"
 #include "edge/mcp/server.h"
 #include "edge/push.h"
+#include "edge/records.h"
 #include "edge/secrets/screen.h"
 #include "edge/signs_of_life.h"
 #include "edge/tools/tool_table.h"
@@ -155,7 +157,21 @@ Api::Api(node::Broker& broker, base::Clock& clock, Options options)
                  return context_.broker.waiters().is_awaited(workspace, agent);
                }}),
       github_(options_.events),
-      scheduler_(context_, options_.events) {
+      scheduler_(context_, options_.events),
+      notifier_(
+          broker.machine(), context_.waits, std::move(options_.notify),
+          {.now = [this] { return context_.clock.now(); },
+           .post = [this](std::function<void()> work) { context_.server->post(std::move(work)); },
+           .warm =
+               [this](base::Seq seq, std::function<void()> done) {
+                 context_.broker.records().warm({seq}, std::move(done));
+               },
+           .subject =
+               [this](base::Seq seq) {
+                 const auto envelope = envelope_at(context_.broker, core::workspace_first, seq);
+                 return std::string(envelope ? envelope->subject : std::string_view{});
+               }}),
+      files_(std::make_unique<files::Mirror>(context_, options_.files)) {
   context_.webhooks = &webhooks_;
   context_.github = &github_;
   broker.observe([this](const core::Entry& entry, const core::Outcome& outcome,
@@ -164,6 +180,8 @@ Api::Api(node::Broker& broker, base::Clock& clock, Options options)
     context_.waiting->applied(entry, outcome);
     context_.metrics.messages.applied(context_.broker.machine(), entry, outcome, effects);
     webhooks_.applied(entry, outcome, effects);
+    notifier_.applied();
+    files_->applied(entry, outcome, effects);
   });
   broker.observe_refusals([this](const core::Entry& entry, const core::Outcome& outcome) {
     context_.metrics.messages.applied(context_.broker.machine(), entry, outcome, {});
@@ -187,6 +205,8 @@ void Api::attach(net::Server& server) {
   context_.server = &server;
   webhooks_.start();
   scheduler_.start();
+  notifier_.start();
+  files_->start();
 }
 
 // A page of another site must not reach a broker on loopback by a name that resolves to it.
@@ -365,6 +385,12 @@ void Api::add_gauges() {
       [this] { return static_cast<double>(webhooks_.failures()); });
   add("parley_webhooks_disabled", "Webhooks that failed so often that they rest.",
       [this] { return static_cast<double>(webhooks_.disabled()); });
+  add("parley_notifications_sent_total", "Escalations and approvals that [[notify]] has told.",
+      [this] { return static_cast<double>(notifier_.sent()); });
+  add("parley_notification_failures_total", "Requests of [[notify]] that were not taken.",
+      [this] { return static_cast<double>(notifier_.failures()); });
+  add("parley_notifications_dropped_total", "Those that were too many for their target.",
+      [this] { return static_cast<double>(notifier_.dropped()); });
   if (context_.view == nullptr) {
     return;
   }

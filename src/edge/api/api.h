@@ -12,13 +12,18 @@
 #include "edge/api/context.h"
 #include "edge/events/hook.h"
 #include "edge/events/scheduler.h"
+#include "edge/files/options.h"
 #include "edge/mcp/limits.h"
 #include "edge/mcp/tables/saved_sessions.h"
+#include "edge/notify/notifier.h"
 #include "edge/webhooks/webhooks.h"
 #include "lib/crypto.h"
 
 namespace parley::edge {
 
+namespace files {
+class Mirror;
+}
 namespace mcp {
 class Endpoint;
 struct Features;
@@ -44,6 +49,8 @@ class Api final : public net::Handler {
     std::function<std::optional<Principal>(const core::Machine&, const net::Request&)> guest{};
     Webhooks::Options webhooks{};
     events::Options events{};
+    files::Options files{};
+    notify::Notifier::Options notify{};
   };
 
   Api(node::Broker& broker, base::Clock& clock, Options options);
@@ -84,6 +91,8 @@ class Api final : public net::Handler {
   Webhooks webhooks_;
   events::GithubHook github_;
   events::Scheduler scheduler_;
+  notify::Notifier notifier_;
+  std::unique_ptr<files::Mirror> files_;
   std::unique_ptr<mcp::Endpoint> mcp_;
   Duration stored_for_{};  // by the journal, up to the last turn
   // The newest that was looked up: the head of a request asks, then the request.
