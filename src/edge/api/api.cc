@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "edge/answers/outbox_text.h"
+#include "edge/api/flag_waits.h"
 #include "edge/api/history.h"
 #include "edge/api/route.h"
 #include "edge/api/waiting.h"
@@ -162,6 +163,7 @@ Api::Api(node::Broker& broker, base::Clock& clock, Options options)
                         std::span<const core::Effect> effects) {
     context_.history->applied(entry);
     context_.waiting->applied(entry, outcome);
+    context_.flag_waits->applied(entry, outcome);
     context_.metrics.messages.applied(context_.broker.machine(), entry, outcome, effects);
     webhooks_.applied(entry, outcome, effects);
   });
