@@ -10,6 +10,7 @@
 #include "edge/api/flag_waits.h"
 #include "edge/api/history.h"
 #include "edge/api/route.h"
+#include "edge/api/submission.h"
 #include "edge/api/waiting.h"
 #include "edge/gate.h"
 #include "edge/mcp/endpoint.h"
@@ -109,9 +110,12 @@ void handle(Call& call) {
     call.refuse(Error{Code::forbidden, std::string(words_for(route.who)) + " may do this", {}});
     return;
   }
+  const auto refuse = [&](const Error& error) {
+    route.body.has_message ? refuse_message(call, error) : call.refuse(error);
+  };
   auto query = read_query(route, call.request.query);
   if (!query) {
-    call.refuse(query.error());
+    refuse(query.error());
     return;
   }
   call.query = std::move(*query);
@@ -121,7 +125,7 @@ void handle(Call& call) {
   }
   const auto body = read_body(route, call.request.body, call.context->document);
   if (!body) {
-    call.refuse(body.error());
+    refuse(body.error());
     return;
   }
   if (route.who == Who::anyone || route.method == "GET") {
@@ -131,7 +135,7 @@ void handle(Call& call) {
   }
   const auto passed = screened_body(call, *body);
   if (!passed) {
-    call.refuse(passed.error());
+    refuse(passed.error());
     return;
   }
   call.body = passed->value;
