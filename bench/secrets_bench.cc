@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/secrets/secrets.h"
+#include "dialect/dialect.h"
 #include "edge/secrets/screen.h"
 #include "lib/json.h"
 
@@ -49,22 +50,42 @@ void look(benchmark::State& state, std::string_view part) {
   state.SetBytesProcessed(static_cast<int64_t>(state.iterations() * text.size()));
 }
 
-// What a message of about 1 KiB costs at the door, once it is parsed.
-void screen(benchmark::State& state) {
+// A message of about 1 KiB.
+std::string a_message() {
   std::string text(json.substr(0, json.rfind('}')));
   text.append(R"(,"payload":{"content_type":"json","body":{"text":")").append(prose).append(prose);
-  text.append(R"(","files":["src/core/file.cc","src/edge/api/api.cc"]}}})");
+  return text.append(R"(","files":["src/core/file.cc","src/edge/api/api.cc"]}}})");
+}
+
+// What it costs to look for what is for moderators alone in a message of another dialect.
+void set_apart(benchmark::State& state) {
+  const std::string text = a_message();
+  lib::JsonDocument document;
+  const auto message = document.parse(text);
+  CHECK(message.has_value());
+  const auto& codec = *dialect::find_codec("superprompt");
+  for (auto _ : state) {
+    CHECK(!codec.set_apart.value(*message, false));
+  }
+  state.SetBytesProcessed(static_cast<int64_t>(state.iterations() * text.size()));
+}
+BENCHMARK(set_apart);
+
+// What a message costs at the door, once it is parsed.
+void screen(benchmark::State& state, core::SecretsPolicy policy) {
+  const std::string text = a_message();
   lib::JsonDocument document;
   const auto message = document.parse(text);
   CHECK(message.has_value());
   for (auto _ : state) {
     base::Looks looks;
-    const auto passed = edge::screened(*message, core::SecretsPolicy::redact, looks);
+    const auto passed = edge::screened(*message, policy, looks);
     CHECK(passed && passed->warnings.empty());
   }
   state.SetBytesProcessed(static_cast<int64_t>(state.iterations() * text.size()));
 }
-BENCHMARK(screen);
+BENCHMARK_CAPTURE(screen, warn, core::SecretsPolicy::warn);
+BENCHMARK_CAPTURE(screen, redact, core::SecretsPolicy::redact);
 
 void sizes(benchmark::internal::Benchmark* benchmark) {
   benchmark->Arg(64)->Arg(1'024)->Arg(65'536);

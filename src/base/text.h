@@ -30,6 +30,17 @@ inline std::string_view cut(std::string_view text, size_t bytes_max) {
   return text.substr(0, end);
 }
 
+// The text; where it has more bytes than that, its beginning and `…`, by which a reader sees that
+// it was cut. Of fewer than the three bytes of that mark nothing is left.
+inline std::string shortened(std::string_view text, size_t bytes_max) {
+  constexpr std::string_view mark = "…";
+  if (text.size() <= bytes_max) {
+    return std::string(text);
+  }
+  return bytes_max < mark.size() ? std::string()
+                                 : std::string(cut(text, bytes_max - mark.size())).append(mark);
+}
+
 // Two lower-case hexadecimal digits for each byte.
 std::string hex(std::span<const uint8_t> bytes);
 

@@ -59,4 +59,14 @@ TEST(PlainName, TakesTheNamesOfAllLanguages) {
   }
 }
 
+// Who reads it sees that there was more.
+TEST(Text, ShortenedEndsWithAMark) {
+  EXPECT_EQ(shortened("abc", 3), "abc");
+  EXPECT_EQ(shortened("", 0), "");
+  EXPECT_EQ(shortened("abcdefgh", 7), "abcd…");
+  EXPECT_EQ(shortened("abc\xc3\xa9 fgh", 7), "abc…");  // é is not cut in two
+  EXPECT_EQ(shortened("abcdefgh", 3), "…");
+  EXPECT_EQ(shortened("abcdefgh", 2), "");
+}
+
 }  // namespace parley::base

@@ -134,10 +134,12 @@ struct Codec {
   // that part says something. Nothing for any other message. Null: the dialect has none of the
   // kind.
   struct Apart {
-    std::string rest;
+    std::string rest;  // empty: all of it is for them
     bool is_flag = false;
+    std::string summary{};  // for a list of flags
   };
-  using SetApart = std::optional<Apart> (*)(lib::Json message);
+  // Of a message in this dialect; or in another one, whose body may say something in this one.
+  using SetApart = std::optional<Apart> (*)(lib::Json message, bool is_own);
   Stated<SetApart> set_apart;
 
   Stated<Read> id;  // of a message, as the dialect writes it. Null: its sender's own, else its UUID

@@ -171,7 +171,8 @@ class ForeignReader {
     if (!number || !(*number >= 0 && *number <= 1)) {
       return wrong(key, "a number from 0 to 1", value);
     }
-    foreign.confidence_ppm = static_cast<int32_t>(*number * 1e6 + 0.5);
+    foreign.confidence_ppm = parts_per_million(value.raw(), false);
+    foreign.is_more_confident = parts_per_million(value.raw(), true) > foreign.confidence_ppm;
     return true;
   }
 
@@ -358,6 +359,10 @@ std::expected<Foreign, Error> read_foreign(Json value, std::string_view pointer)
     }
   }
   return std::move(reader.foreign);
+}
+
+int32_t confidence_of(const Foreign& foreign, core::Kind kind) {
+  return foreign.confidence_ppm + (foreign.is_more_confident && core::asks(kind) ? 1 : 0);
 }
 
 void begin_foreign(const core::Envelope& e, lib::JsonWriter& out) {

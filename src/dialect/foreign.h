@@ -52,6 +52,7 @@ struct Foreign {
   base::Duration response_timeout;
   uint64_t sequence_number = 0;
   int32_t confidence_ppm = -1;
+  bool is_more_confident = false;  // by less than a millionth
   std::vector<std::string_view> receivers;
 };
 
@@ -64,6 +65,10 @@ base::Error too_many_members(std::string_view pointer);
 // over. Its members, and those of objects in it, are counted as those that the dialect does not
 // know.
 std::expected<Foreign, base::Error> read_foreign(lib::Json value, std::string_view pointer);
+
+// What is meant by its confidence: of what asks, how much the answer must have at least. What an
+// answer has is rounded down.
+int32_t confidence_of(const Foreign& foreign, core::Kind kind);
 
 // Writes the members `dialect`, `type` and `id`, then those that no dialect has to leave out:
 // subject, task, confidence, what people must approve, whether another try may do better, what is

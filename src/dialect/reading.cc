@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "dialect/iso8601.h"
 
 namespace parley::dialect {
@@ -70,6 +71,43 @@ bool has_upper_case(std::string_view text) {
 
 std::optional<base::Duration> parse_any_duration(std::string_view text) {
   return text.starts_with('P') ? parse_iso_duration(text) : base::parse_duration(text);
+}
+
+int32_t parts_per_million(std::string_view digits, bool up) {
+  constexpr int64_t places = 6;
+  constexpr int64_t far = 1'000'000;  // an exponent beyond it says no more
+  constexpr int32_t all = 1'000'000;
+  const size_t mark = std::min(digits.find_first_of("eE"), digits.size());
+  int64_t shift = places;  // how many digits behind the point belong to the whole ones
+  if (mark < digits.size()) {
+    const bool is_less = digits[mark + 1] == '-';
+    const std::string_view power =
+        digits.substr(mark + (is_less || digits[mark + 1] == '+' ? 2 : 1));
+    const auto value = static_cast<int64_t>(
+        std::min<uint64_t>(base::parse_number(power).value_or(far), static_cast<uint64_t>(far)));
+    shift += is_less ? -value : value;
+  }
+  const std::string_view number = digits.substr(0, mark);
+  const size_t point = std::min(number.find('.'), number.size());
+  int64_t left = static_cast<int64_t>(point) + shift;  // digits, the sign and the point not counted
+  int64_t ppm = 0;
+  bool has_more = false;
+  for (const char c : number) {
+    if (c == '.') {
+      continue;
+    }
+    const int digit = c == '-' ? 0 : c - '0';
+    if (left > 0) {
+      ppm = std::min<int64_t>(ppm * 10 + digit, all + 1);
+    } else {
+      has_more = has_more || digit != 0;
+    }
+    --left;
+  }
+  for (; left > 0 && ppm != 0 && ppm <= all; --left) {
+    ppm *= 10;
+  }
+  return static_cast<int32_t>(std::min<int64_t>(ppm + (has_more && up ? 1 : 0), all));
 }
 
 bool is_canonical_time(std::string_view text) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,6 +30,10 @@ bool has_upper_case(std::string_view text);
 
 // `5m` or `PT5M`; none for anything else.
 std::optional<base::Duration> parse_any_duration(std::string_view text);
+
+// A number from 0 to 1 in parts per million, from its digits in JSON: rounded down, or up. A double
+// would not tell 0.9499999999999999999 from 0.95.
+int32_t parts_per_million(std::string_view digits, bool up);
 
 // Whether a time is written as format_time writes it, so that its text need not be kept.
 bool is_canonical_time(std::string_view text);

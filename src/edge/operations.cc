@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "edge/operations.h"
 
+#include <optional>
 #include <utility>
 
 #include "edge/answers/receipt.h"
@@ -44,7 +45,7 @@ void Operations::take(std::string_view frame) {
   base::Looks looks;  // for the whole frame
   const auto parsed = context_.document.parse(frame);
   if (!parsed) {
-    refuse("", parsed.error());
+    refuse_message("", frame, parsed.error());
     return;
   }
   if (parsed->kind() != lib::JsonKind::array) {
@@ -66,7 +67,7 @@ void Operations::take(std::string_view frame) {
 void Operations::take_one(Json value, base::Looks& looks) {
   auto operation = read_operation(value);
   if (!operation) {
-    refuse(operation.error().ref, operation.error().error);
+    refuse_message(operation.error().ref, value.raw(), operation.error().error);
     return;
   }
   // Of a send the message alone is stored, and it is screened where all messages are.
@@ -100,12 +101,16 @@ void Operations::send(const Operation& operation, base::Looks& looks) {
   const dialect::Codec* const codec = dialect::find_codec(dialect_);
   const Json message = operation.members.find("message");
   auto submission = submission_in(operation.members);
+  std::optional<Error> error;
   if (codec == nullptr) {
-    refuse(operation.ref, Error{Code::unsupported_dialect, "this dialect has no codec yet", {}});
+    error = Error{Code::unsupported_dialect, "this dialect has no codec yet", {}};
   } else if (!message) {
-    refuse(operation.ref, Error{Code::bad_request, "send needs a message", "/message"});
+    error = Error{Code::bad_request, "send needs a message", "/message"};
   } else if (!submission) {
-    refuse(operation.ref, submission.error());
+    error = submission.error();
+  }
+  if (error) {
+    refuse_message(operation.ref, operation.members.raw(), *error);
   } else {
     submission->looks = &looks;
     context_.submissions->submit(owner_, *codec, message, *submission,
@@ -209,6 +214,14 @@ void Operations::append_redirection(base::Seq seq) {
     lib::append_json_string(text_, t.agents[receiver].name);
     text_.append(R"(,"redirected_from":)");
     lib::append_json_string(text_, away);
+  }
+}
+
+// What was to be a message, and may be for the moderators alone.
+void Operations::refuse_message(std::string_view ref, std::string_view text, const Error& error) {
+  node::Broker::Done done = answer_to(ref, Answered::with_receipt);
+  if (!context_.submissions->submit_unreadable(owner_, text, error, done)) {
+    refuse(ref, error);
   }
 }
 

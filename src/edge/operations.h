@@ -45,6 +45,7 @@ class Operations {
   node::Broker::Done answer_to(std::string_view ref, Answered when);
   void reply(std::string_view ref, const core::Outcome& outcome, bool with_receipt);
   void append_redirection(base::Seq seq);
+  void refuse_message(std::string_view ref, std::string_view text, const base::Error& error);
   void refuse(std::string_view ref, const base::Error& error);
   const core::Tables& tables() const;
 

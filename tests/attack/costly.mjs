@@ -11,6 +11,8 @@ const suspicious = {
   'long names': () => Object.fromEntries(Array.from({ length: 200 }, (_, n) => [`password-${n}-${'n'.repeat(2_000)}`, `hunter-${n}-zx9Qv`])),
   'placeholders': () => 'password = changeme-example-placeholder-xxxxxxxx; '.repeat(half / 25),
   'nearly': () => 'api_key: "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", '.repeat(half / 25),
+  'names': () => 'key='.repeat(half / 4),
+  'texts of JSON': () => ({ all: Array.from({ length: 16 }, () => JSON.stringify(Object.fromEntries(Array.from({ length: 1_500 }, (_, n) => [`flags-${n}`, 'n'])))) }),
   'deep': () => JSON.parse('{"n":'.repeat(60) + JSON.stringify(Array.from({ length: 20_000 }, () => 'token: ghp_0')) + '}'.repeat(60)),
 };
 

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import { binary, Broker, until } from './harness.mjs';
@@ -162,6 +162,31 @@ describe('approvals', () => {
       const { status, json } = await ask(ana, body);
       assert.deepEqual([status, json.field], [400, field], JSON.stringify(json));
     }
+  });
+
+  it('SP-08: modify opens the editor on what is proposed, for its user alone', async () => {
+    const env = { ...process.env, PARLEY_URL: broker.url, PARLEY_TOKEN: people.mia.token, VISUAL: '', EDITOR: '' };
+    const { json: { id } } = await ask(ana, { action: { label: 'bug', issue: 123 } });
+    const seen = `${broker.data}/seen`;
+    const editor = async (name, script) => {
+      const path = `${broker.data}/${name}`;
+      await writeFile(path, `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+      return path;
+    };
+    const modify = (more) => run(binary, ['approvals', 'modify', String(id)], { env: { ...env, ...more } });
+    const fails = await editor('fails', 'exit 3');
+    await assert.rejects(modify({ EDITOR: fails }), (error) => error.code !== 0 && /Nothing was decided/.test(error.stderr));
+    const nonsense = await editor('nonsense', 'echo no JSON > "$1"');
+    await assert.rejects(modify({ EDITOR: nonsense }), (error) => error.code !== 0 && /JSON/.test(error.stderr));
+    assert.equal((await ana.call('GET', `/v1/approvals/${id}`)).json.state, 'pending');
+    const edits = await editor('edits', `stat -c %a "$2" > ${seen}; cat "$2" >> ${seen}; sed -i s/bug/duplicate/ "$2"; test "$1" = --wait`);
+    const { stdout } = await modify({ VISUAL: `${edits} --wait`, EDITOR: fails });
+    assert.equal(stdout, `modified approval ${id}\n`, 'VISUAL comes before EDITOR');
+    const [mode, ...text] = (await readFile(seen, 'utf8')).split('\n');
+    assert.equal(mode, '600');
+    assert.deepEqual(JSON.parse(text.join('\n')), { label: 'bug', issue: 123 });
+    const { json } = await ana.call('GET', `/v1/approvals/${id}`);
+    assert.deepEqual([json.state, json.modification], ['modified', { label: 'duplicate', issue: 123 }]);
   });
 
   it('is asked and decided from the command line', async () => {

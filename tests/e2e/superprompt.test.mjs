@@ -226,6 +226,7 @@ describe('between supervisor and workers', () => {
     const path = `/v1/approvals/${asked.json.approval}`;
     const { json: shown } = await max.call('GET', path);
     assert.deepEqual([shown.approvers, shown.options], [['human:max'], ['approve', 'modify']]);
+    assert.equal(Date.parse(shown.deadline) - Date.parse(shown.created_at), 72 * 3_600_000, 'where it does not say');
     assert.equal((await mia.call('POST', `${path}/decision`, { body: { decision: 'approve' } })).status, 404);
     const refused = await max.call('POST', `${path}/decision`, { body: { decision: 'reject' } });
     assert.deepEqual([refused.status, refused.json.field], [400, '/decision']);
@@ -234,6 +235,143 @@ describe('between supervisor and workers', () => {
     const told = await got(triage, (each) => each.message_type === 'hitl_approval_decision' && each.in_reply_to === request.message_id);
     assert.deepEqual([told.decision, told.option, told.decided_by, told.modification], ['modified', 'modify', 'human:max', { label: 'duplicate' }]);
     assert.deepEqual((await post(triage, request)).json.duplicate, true);
+  });
+
+  it('SP-03, SP-04: what a completion must have and may have at most is refused by its field', async () => {
+    const { id } = await delegate('triage');
+    const action = { action_type: 'label_applied', timestamp: new Date().toISOString(), details: { label: 'bug' }, confidence: 0.98 };
+    for (const [extra, field] of [[{ rationale: undefined }, '/rationale'], [{ confidence_score: undefined }, '/confidence_score'], [{ rationale: 'é'.repeat(1_001) }, '/rationale'],
+      [{ actions_taken: Array(51).fill(action) }, '/actions_taken'], [{ timestamp: 'yesterday' }, '/timestamp'], [{ message_id: '' }, '/message_id']]) {
+      const { status, json } = await complete(triage, id, extra);
+      assert.deepEqual([status, json.code, json.field], [422, 'VALIDATION_FAILED', field]);
+    }
+    const whole = { message_id: randomUUID(), timestamp: new Date().toISOString(), rationale: 'é'.repeat(1_000), actions_taken: Array(50).fill(action), confidence_score: 1 };
+    const sent = await complete(triage, id, whole);
+    assert.equal(sent.status, 202, sent.text);
+    assert.equal((await complete(triage, id, whole)).json.duplicate, true);
+    assert.equal((await complete(triage, id, { ...whole, rationale: 'something else' })).json.code, 'DUPLICATE_ID');
+    const passed = await got(orchestrator, (each) => each.message_id === whole.message_id);
+    assert.deepEqual([passed.rationale, passed.actions_taken, passed.in_reply_to, passed.task_id], [whole.rationale, whole.actions_taken, id, id]);
+  });
+
+  it('SP-02: reply_to is no way around the orchestrator', async () => {
+    const task = { message_type: 'task_delegation', event_context: { event_type: 'issues.opened' }, task: { description: 'look at it' } };
+    const before = (await broker.call('GET', '/v1/agents/triage')).json.violations;
+    for (const [who, to] of [[triage, 'orchestrator'], [orchestrator, 'triage']]) {
+      const { status, json, text } = await post(who, { ...task, to_agent: to, foreign: { reply_to: 'scribe' } });
+      assert.deepEqual([status, json.code, json.field], [403, 'NOT_VIA_ORCHESTRATOR', '/foreign/reply_to'], text);
+      assert.match(json.detail, /"triage" is a worker, and so is "scribe"/);
+    }
+    const agent = await until(async () => {
+      const { json } = await broker.call('GET', '/v1/agents/triage');
+      return json.violations > before ? json : undefined;
+    });
+    assert.equal(agent.violations, before + 1, 'one is its own, one is the orchestrator\'s');
+    const own = await post(triage, { ...task, to_agent: 'orchestrator', foreign: { reply_to: 'triage' } });
+    assert.equal(own.status, 202, own.text);
+  });
+
+  it('SP-14: of what is refused, docs/reference/hub.md says what counts', async () => {
+    const violations = async () => (await broker.call('GET', '/v1/agents/scribe')).json.violations_by_code;
+    const health = { message_type: 'agent_health_check', to_agent: 'orchestrator', status: 'healthy' };
+    const before = await violations();
+    for (const [body, code] of [[{ ...health, status: 'fine' }, 'VALIDATION_FAILED'], [{ ...health, warnings: ['x'.repeat(110_000)] }, 'PAYLOAD_TOO_LARGE'],
+      [{ ...health, message_type: 'system_notice' }, 'FORBIDDEN'], [{ ...health, in_reply_to: 'nothing' }, 'NOT_FOUND']]) {
+      assert.equal((await post(scribe, body)).json.code, code);
+    }
+    await until(async () => ((await violations()).VALIDATION_FAILED ?? 0) === (before.VALIDATION_FAILED ?? 0) + 4);
+    for (const [body, code] of [[{ ...health, from_agent: 'triage' }, 'SENDER_MISMATCH'], ['no object', undefined]]) {
+      const refused = typeof body === 'string' ? await scribe.call('POST', '/v1/messages', { body: JSON.stringify(body) }) : await post(scribe, body);
+      assert.ok(refused.status >= 400, refused.text);
+      if (code) assert.equal(refused.json.code, code);
+    }
+    const flag = await post(scribe, { message_type: 'coc_violation_flag', violation: 'none of this is right' });
+    assert.equal(flag.status, 202, flag.text);
+    assert.equal((await post(scribe, health)).status, 202);
+    assert.equal((await violations()).VALIDATION_FAILED, (before.VALIDATION_FAILED ?? 0) + 4);
+    const { text: metrics } = await broker.call('GET', '/metrics');
+    const codes = [...metrics.matchAll(/^parley_protocol_violations\{code="(\w+)"\}/gm)].map(([, code]) => code);
+    assert.deepEqual(codes.sort(), ['NOT_VIA_ORCHESTRATOR', 'VALIDATION_FAILED']);
+    const page = await readFile(new URL('../../docs/reference/hub.md', import.meta.url), 'utf8');
+    const table = page.slice(page.indexOf('## Violations'), page.indexOf('## Whom'));
+    assert.deepEqual([...new Set([...table.matchAll(/\| `(\w+)` \|$/gm)].map(([, code]) => code))].sort(), codes);
+  });
+
+  it('SP-05: who has a task gets more time, and nobody else', async () => {
+    const { id } = await delegate('triage', { timeout_seconds: 300 });
+    const due = async () => Date.parse((await orchestrator.delivery(id)).json.request.due);
+    const first = await due();
+    const extend = (who, requested_seconds, extra = {}) => post(who, { message_type: 'timeout_extension_request', to_agent: 'orchestrator', task_id: id,
+      requested_seconds, reason: 'the index is built anew', ...extra });
+    const sent = await extend(triage, 600);
+    assert.equal(sent.status, 202, sent.text);
+    assert.equal(await due() - first, 600_000);
+    const told = await got(orchestrator, (each) => each.message_type === 'timeout_extension_request' && each.message_id === sent.json.id);
+    assert.deepEqual([told.requested_seconds, told.reason, told.from_agent, told.task_id], [600, 'the index is built anew', 'triage', id]);
+    assert.deepEqual([(await extend(scribe, 60)).status, (await extend(triage, 86_400)).json.code], [403, 'LIMIT_REACHED']);
+    assert.equal((await extend(triage, 0)).json.code, 'VALIDATION_FAILED');
+    await broker.kill();
+    await broker.run();
+    assert.equal(await due() - first, 600_000);
+    assert.equal((await complete(triage, id, { confidence_score: 0.99 })).status, 202);
+    assert.equal((await extend(triage, 60)).json.code, 'CONFLICT');
+  });
+
+  it('SP-08: a request that nobody decided expires, and its asker hears so in its own words', async () => {
+    const asked = await post(triage, { message_type: 'hitl_approval_request', to_agent: 'orchestrator', approval_needed_for: 'close_issue',
+      proposed_action: { issue: 124 }, rationale: 'a duplicate', confidence: 0.99, timeout_hours: 0.001 });
+    assert.equal(asked.status, 202, asked.text);
+    await broker.kill();
+    await broker.run();
+    const { json } = await triage.call('GET', `/v1/approvals/${asked.json.approval}?wait=60s`);
+    assert.equal(json.state, 'expired', JSON.stringify(json));
+    const told = await got(triage, (each) => each.message_type === 'hitl_approval_decision' && each.in_reply_to === asked.json.id);
+    assert.deepEqual([told.decision, told.decided_by, told.option, told.modification], ['expired', 'parley', undefined, undefined]);
+    const late = await mia.call('POST', `/v1/approvals/${asked.json.approval}/decision`, { body: { decision: 'approve' } });
+    assert.equal(late.json.code, 'CONFLICT');
+  });
+
+  it('SP-10: the figures that an agent claims stand beside what the broker saw', async () => {
+    const worker = await broker.addAgent('lifecycle', { dialect: 'superprompt', role: 'worker' });
+    for (const how of [{ confidence_score: 0.9 }, { confidence_score: 0.7 }, { status: 'failure', confidence_score: undefined, error: { error_type: 'api_error', error_message: 'no' } }]) {
+      const { id } = await delegate('lifecycle');
+      assert.equal((await complete(worker, id, how)).status, 202);
+    }
+    const claim = async (performance_metrics) => {
+      const sent = await post(worker, { message_type: 'agent_health_check', to_agent: 'orchestrator', status: 'healthy', uptime_seconds: 86_400, performance_metrics });
+      assert.equal(sent.status, 202, sent.text);
+      const { json } = await broker.call('GET', '/v1/agents/lifecycle');
+      assert.equal(json.health.report, sent.json.seq);
+      return json.health;
+    };
+    const seen = await claim({ tasks_completed_last_hour: 12, error_rate_percentage: 0.5, confidence_score_average: 0.92 });
+    assert.deepEqual([seen.tasks_completed_last_hour, seen.tasks_failed_last_hour, seen.error_rate_ppm, seen.confidence_average_ppm], [2, 1, 333_333, 800_000]);
+    assert.deepEqual(seen.claimed, { tasks_completed_last_hour: 12, error_rate_percentage: 0.5, confidence_score_average: 0.92 });
+    assert.deepEqual(seen.differs, ['tasks_completed_last_hour', 'error_rate_percentage', 'confidence_score_average']);
+    const honest = await claim({ tasks_completed_last_hour: 2, error_rate_percentage: 33.3, confidence_score_average: 0.8 });
+    assert.deepEqual(honest.differs, []);
+    const slow = await claim({ average_response_time_ms: 3_600_000 });
+    assert.deepEqual(slow.differs, ['average_response_time_ms']);
+    await got(orchestrator, (each) => each.message_type === 'agent_health_check' && each.performance_metrics?.tasks_completed_last_hour === 12);
+  });
+
+  it('SP-07: what is less sure than was asked for is less by its digits', async () => {
+    const { id } = await delegate('triage', { confidence_threshold: 0.95 });
+    const exact = await complete(triage, id, { confidence_score: 0.95 });
+    assert.equal(exact.status, 202, exact.text);
+    await got(orchestrator, (each) => each.message_id === exact.json.id);
+    const { id: other } = await delegate('triage', { confidence_threshold: 0.95 });
+    const body = JSON.stringify({ message_id: randomUUID(), timestamp: new Date().toISOString(), from_agent: 'triage', message_type: 'task_completion', to_agent: 'orchestrator',
+      in_reply_to: other, status: 'success', confidence_score: 12345, rationale: 'nearly' }).replace('12345', '0.94999999999999999999');
+    const under = await triage.call('POST', '/v1/messages', { body });
+    assert.equal(under.status, 202, under.text);
+    assert.equal((await triage.delivery(under.json.id)).json.deliveries[0].held, 'approval');
+    const { json: { items: [{ id: approval }] } } = await mia.call('GET', '/v1/approvals?state=pending&for=me');
+    const comment = `look again: ${'é'.repeat(300)}`;
+    assert.equal((await mia.call('POST', `/v1/approvals/${approval}/decision`, { body: { decision: 'reject', comment } })).status, 200);
+    const told = await got(orchestrator, (each) => each.message_type === 'task_completion' && each.in_reply_to === other);
+    assert.ok(told.error.comment.endsWith('é…') && Buffer.byteLength(told.error.comment) <= 256, told.error.comment);
+    assert.equal(told.body.comment, comment, 'all of it stands in the body');
   });
 
   it('SP-07: nobody claims in a completion that the broker made it', async () => {
@@ -251,10 +389,21 @@ describe('between supervisor and workers', () => {
     const told = await got(orchestrator, (each) => each.message_type === 'task_completion' && each.in_reply_to === id);
     assert.deepEqual([told.from_agent, told.made_by, told.status], ['triage', 'parley', 'failure']);
     assert.deepEqual([told.error.error_type, told.error.error_message, told.error.retry_count, told.error.is_recoverable], ['api_error', 'rate limited', 0, true]);
+    assert.match(told.error.suggested_action, /^look at why it fails, or give it to another$/);
     const { json: escalations } = await broker.call('GET', '/v1/escalations');
     const item = escalations.escalations.find((each) => each.cause === 'task_failed');
     assert.equal(item.why, 'triage failed, asked 1 time: rate limited');
     assert.equal((await orchestrator.read(sent.json.id)).status, 404, 'it is told once');
+    // Long words are cut where that is to be seen, and people find all of them.
+    const { id: other } = await delegate('triage');
+    const words = `rate limited ${'x'.repeat(600)}`;
+    await complete(triage, other, { status: 'failure', confidence_score: undefined, error: { error_type: 'api_error', error_message: words, is_recoverable: true } });
+    const cut = await got(orchestrator, (each) => each.message_type === 'task_completion' && each.in_reply_to === other);
+    assert.equal(cut.error.error_message, `${words.slice(0, 253)}…`);
+    assert.equal(cut.body.detail, `${words.slice(0, 509)}…`);
+    const { json: { escalations: all } } = await broker.call('GET', '/v1/escalations');
+    const about = all.find((each) => each.cause === 'task_failed' && each.id !== item.id).message;
+    assert.equal((await broker.call('GET', `/v1/messages/${about.seq}?dialect=superprompt`)).json.error?.error_message, words);
   });
 
   it('SP-07: a completion that people should look at is an item for maintainers, and passes on', async () => {

@@ -377,6 +377,10 @@ bool is_placeholder(std::string_view text) {
 
 Assignment assigned_at(std::string_view text, size_t at, Looks& looks) {
   const std::string_view name = name_before(text, at);
+  // Paid for before it is known what it means: a text can be made of nothing but such names.
+  if (name.empty() || !looks.take_name()) {
+    return {};
+  }
   const Means means = meaning_of(name);
   if (means == Means::nothing) {
     return {};
@@ -396,9 +400,11 @@ Assignment assigned_at(std::string_view text, size_t at, Looks& looks) {
 }  // namespace secrets
 
 SecretKind secret_in_member(std::string_view name, std::string_view value, Looks& looks) {
+  if (value.size() < secrets::value_min || !secrets::may_end_name(name) || !looks.take_name()) {
+    return SecretKind::count;
+  }
   const secrets::Means means = secrets::meaning_of(name);
-  if (means == secrets::Means::nothing || value.size() < secrets::value_min ||
-      !looks.take(std::min(value.size(), secrets::value_max))) {
+  if (means == secrets::Means::nothing || !looks.take(std::min(value.size(), secrets::value_max))) {
     return SecretKind::count;
   }
   return secrets::kind_of(name, means, value.substr(secrets::skip_scheme(value, 0)),

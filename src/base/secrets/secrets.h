@@ -53,21 +53,27 @@ class Looks {
  public:
   static constexpr uint64_t units_max = 20'000;
 
-  explicit Looks(uint64_t units = units_max) : left_(units) {}
+  explicit Looks(uint64_t units = units_max) : left_(units), names_left_(units * names_per_unit) {}
 
   // Pays for a look at a value. False from the first one on that is too dear: none is judged then.
-  bool take(size_t value_size) {
-    const uint64_t units = 1 + value_size / 32;
-    const bool is_there = units <= left_;
-    left_ = is_there ? left_ - units : 0;
-    denied_ += is_there ? 0 : 1;
-    return is_there;
-  }
+  bool take(size_t value_size) { return pay(left_, 1 + value_size / 32); }
+  // Pays for a look at a name that may mean a secret, whatever it is the name of.
+  bool take_name() { return pay(names_left_, 1); }
   // How many values were not judged. What is looked at while this grows is not known to have none.
   uint64_t denied() const { return denied_; }
 
  private:
+  static constexpr uint64_t names_per_unit = 8;
+
+  bool pay(uint64_t& left, uint64_t price) {
+    const bool is_there = price <= left;
+    left = is_there ? left - price : 0;
+    denied_ += is_there ? 0 : 1;
+    return is_there;
+  }
+
   uint64_t left_;
+  uint64_t names_left_;
   uint64_t denied_ = 0;
 };
 

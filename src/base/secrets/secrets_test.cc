@@ -372,6 +372,30 @@ TEST(Secrets, TakesALookForEachValue) {
   EXPECT_EQ(too_few.denied(), 2u);
 }
 
+// To find out that a name means nothing takes time, too: a text can be made of nothing else.
+TEST(Secrets, TakesALookForEachNameThatMayMeanOne) {
+  for (const std::string_view part : {"key=", "monkey: ", "token=1 ", "config[\"token\"]=1,"}) {
+    std::string text;
+    while (text.size() < (size_t{1} << 20)) {
+      text.append(part);
+    }
+    Looks looks;
+    EXPECT_TRUE(find_secrets(text, looks).empty()) << part;
+    EXPECT_EQ(looks.denied(), text.size() / part.size() > Looks::units_max * 8 ? 1u : 0u) << part;
+    Looks few(100);
+    EXPECT_TRUE(find_secrets(text, few).empty()) << part;
+    EXPECT_EQ(few.denied(), 1u) << part;
+  }
+  Looks few(1);
+  for (int n = 0; n < 8; ++n) {
+    EXPECT_EQ(secret_in_member("monkey", "hunter2hunter2", few), count);
+    EXPECT_EQ(secret_in_member("name", "hunter2hunter2", few), count) << "costs nothing";
+  }
+  EXPECT_EQ(few.denied(), 0u);
+  EXPECT_EQ(secret_in_member("monkey", "hunter2hunter2", few), count);
+  EXPECT_EQ(few.denied(), 1u);
+}
+
 // Each kind is paid for, so that no kind of text is judged without an end.
 TEST(Secrets, EndsWhereTheLooksDo) {
   for (const std::string& secret :

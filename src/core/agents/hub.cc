@@ -94,6 +94,35 @@ void count_violation(Context& context, const Error& refusal) {
                              {"kinds", std::move(kinds)}}});
 }
 
+// An answer goes to whom its question names: that is no way around the hub, either, and who is
+// asked could not answer. It holds for what people ask, too.
+Checked check_reply_to(const ConstContext& context, std::string_view reply_to, const Route& route) {
+  const Tables& t = context.t;
+  const AgentRef to = reply_to.empty() ? none : t.agents.find(reply_to);
+  if (to == none || to == context.actor) {
+    return {};
+  }
+  if (!may_write_to(t, context.actor, to)) {
+    return refuse(Code::not_via_orchestrator,
+                  quoted(t.agents[context.actor].name) + " is a worker, and so is " +
+                      quoted(t.agents[to].name) +
+                      ", to whom the answers are to go; an orchestrator passes them on",
+                  "/reply_to");
+  }
+  const std::vector<AgentRef> reached =
+      route.topic.empty() ? route.agents : t.topics.listeners(route.topic);
+  const auto bypassed =
+      std::ranges::find_if(reached, [&](AgentRef each) { return !may_write_to(t, each, to); });
+  if (bypassed != reached.end()) {
+    return refuse(Code::not_via_orchestrator,
+                  quoted(t.agents[*bypassed].name) + " is a worker, and so is " +
+                      quoted(t.agents[to].name) +
+                      ", to whom the answers are to go; have them sent to an orchestrator",
+                  "/reply_to");
+  }
+  return {};
+}
+
 }  // namespace
 
 bool may_write_to(const Tables& tables, AgentRef sender, AgentRef receiver) {
@@ -103,10 +132,16 @@ bool may_write_to(const Tables& tables, AgentRef sender, AgentRef receiver) {
 
 Checked check_hub(const ConstContext& context, const Send& command, const Route& route) {
   const Tables& t = context.t;
-  if (context.actor == none || t.agents[context.actor].kind != PrincipalKind::agent) {
+  if (context.actor == none) {
     return {};
   }
+  if (auto good = check_reply_to(context, command.envelope.reply_to, route); !good) {
+    return good;
+  }
   const Agent& sender = t.agents[context.actor];
+  if (sender.kind != PrincipalKind::agent) {
+    return {};
+  }
   const auto bypassed = [&](AgentRef ref) { return !may_write_to(t, context.actor, ref); };
   if (route.everyone || !route.topic.empty()) {
     if (!is_bound(sender) || is_hub(sender)) {
@@ -138,7 +173,8 @@ Checked check_hub(const ConstContext& context, const Send& command, const Route&
 }
 
 bool is_counted_violation(const ConstContext& context, const Error& refusal) {
-  return refusal.code == Code::not_via_orchestrator && may_count(context);
+  return refusal.code == Code::not_via_orchestrator && may_count(context) &&
+         is_bound(context.t.agents[context.actor]);
 }
 
 void note_violation(Context& context, const Error& refusal) {

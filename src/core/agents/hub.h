@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <expected>
 
 #include "core/machine/context.h"
@@ -20,6 +21,14 @@ bool may_write_to(const Tables& tables, AgentRef sender, AgentRef receiver);
 // Refuses a message that would reach one whom its sender may not write to.
 Checked check_hub(const ConstContext& context, const Send& command, const Route& route);
 
+// By which codes violations of the protocol are counted (SP-14); no other refusal is one.
+// docs/reference/hub.md says which refusals count as which, and which do not.
+inline constexpr auto violation_codes = std::to_array<base::Code>(
+    {// It would reach another worker, or its answers would.
+     base::Code::not_via_orchestrator,
+     // Whatever the answer is: it is no message of the dialect, and left a dead letter `malformed`.
+     base::Code::validation_failed});
+
 // Whether the refusal is a violation of the protocol (SP-14) that is counted, of which there are
 // not too many: then it is not refused at the door, where nothing is written.
 bool is_counted_violation(const ConstContext& context, const Error& refusal);
@@ -27,8 +36,8 @@ bool is_counted_violation(const ConstContext& context, const Error& refusal);
 // Counts it by its code. Those who maintain the workspace are told of one in a minute, with the
 // counts.
 void note_violation(Context& context, const Error& refusal);
-// The same of what its sender's edge could not read as a message: a violation of the protocol where
-// that has a hub.
+// The same of what left a dead letter `malformed`: a violation of the protocol where that has a
+// hub.
 void note_malformed(Context& context, std::string_view error);
 
 }  // namespace parley::core

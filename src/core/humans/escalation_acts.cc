@@ -172,7 +172,7 @@ bool escalate_expired(Dispatch& dispatch, DeliveryRef ref) {
 uint64_t escalate(Dispatch& dispatch, Escalation escalation) {
   Tables& t = dispatch.t;
   escalation.since = t.now;
-  escalation.why = base::cut(escalation.why, t.rules.reason_bytes_max);
+  escalation.why = base::shortened(escalation.why, t.rules.reason_bytes_max);
   const uint64_t id = t.escalations.add(std::move(escalation), t.rules.escalations_max);
   const Escalation& added = *t.escalations.find(id);
   OutboxItem item{

@@ -524,8 +524,10 @@ Outcome on(Context& context, const Send& command) {
     give_up_outbox_item(context, command.outbox_item, outcome);
   }
   if (!outcome && context.actor != none && is_malformed(outcome.error())) {
-    (void)dead_letter_malformed(context.dispatch, context.actor, context.entry.seq,
-                                text_bytes(command), outcome.error().detail);
+    if (dead_letter_malformed(context.dispatch, context.actor, context.entry.seq,
+                              text_bytes(command), outcome.error().detail)) {
+      note_malformed(context, outcome.error().detail);
+    }
   }
   return outcome;
 }

@@ -226,7 +226,7 @@ bool Decoder::read_foreign_member() {
     e_.thread = foreign->thread;
     e_.subject = foreign->subject;
     e_.task = foreign->task;
-    e_.confidence_ppm = foreign->confidence_ppm;
+    e_.confidence_ppm = confidence_of(*foreign, e_.kind);
     e_.needs_approval = foreign->needs_approval.value_or(e_.needs_approval);
     e_.is_recoverable = foreign->is_recoverable;
     take_dispute(*foreign, e_);

@@ -184,11 +184,8 @@ void Decoder::read_level(Json value) {
 
 // Down to whole parts per million, or up: what is a little less sure than was asked for is less.
 void Decoder::read_ratio(Json value, bool up) {
-  constexpr double slack = 1e-3;  // of the multiplication
-  if (const auto ratio = value.as_double()) {
-    const double ppm = *ratio * 1e6;
-    e_.confidence_ppm =
-        static_cast<int32_t>(up ? std::ceil(ppm - slack) : std::floor(ppm + slack));
+  if (value.as_double()) {
+    e_.confidence_ppm = parts_per_million(value.raw(), up);
   }
 }
 
@@ -215,11 +212,12 @@ void Decoder::read_completion() {
   read_ratio(message_.find("confidence_score"));
   const Json error = message_.find("error");
   e_.error_type = base::cut(text(error.find("error_type")), summary_bytes_max);
-  e_.error_message = base::cut(text(error.find("error_message")), subject_bytes_max);
+  e_.error_message =
+      texts_.emplace_back(base::shortened(text(error.find("error_message")), subject_bytes_max));
   if (message_.find("requires_human_review").as_bool() == true) {
     const std::string_view reason = text(message_.find("human_review_reason"));
-    e_.review =
-        base::cut(reason.empty() ? text(message_.find("rationale")) : reason, subject_bytes_max);
+    e_.review = texts_.emplace_back(base::shortened(
+        reason.empty() ? text(message_.find("rationale")) : reason, subject_bytes_max));
   }
   switch (find_word(outcomes, text(message_.find("status")))->value) {
     case Outcome::success:
@@ -293,7 +291,7 @@ void Decoder::take_foreign(Foreign& foreign) {
     e_.response_timeout = foreign.response_timeout;
   }
   if (e_.confidence_ppm < 0) {
-    e_.confidence_ppm = foreign.confidence_ppm;
+    e_.confidence_ppm = confidence_of(foreign, e_.kind);
   }
   if (e_.needs_approval == NeedsApproval::nothing) {
     e_.needs_approval = foreign.needs_approval.value_or(e_.needs_approval);

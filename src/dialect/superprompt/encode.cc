@@ -278,7 +278,7 @@ class Encoder : MemberWriter {
   void write_completion(std::string_view text, Json body) {
     const bool is_rationale =
         !text.empty() && count_characters(text) <= superprompt_rationale_chars_max;
-    const std::string_view rationale = is_rationale ? text : named(text);
+    const std::string rationale = is_rationale ? std::string(text) : named(text);
     const Outcome outcome = outcome_of(e_.status, e_.needs_approval);
     out_.key("task_id");
     write_id(e_.question, e_.in_reply_to);
@@ -300,23 +300,24 @@ class Encoder : MemberWriter {
     }
   }
 
-  // The broker's own failures have these members as facts. Of an agent's answer the body says more.
+  // The broker's own failures have these members as facts; one that is cut stands whole in `body`.
+  // Of an agent's answer the body says more.
   void write_error(std::string_view rationale, Json body) {
     const auto text = [&](std::string_view key, std::string_view otherwise) {
       const std::string_view said =
           e_.via == core::Via::broker ? body.find(key).as_string().value_or("") : "";
-      return said.empty() ? otherwise : base::cut(said, fact_bytes_max);
+      return said.empty() ? std::string(otherwise) : base::shortened(said, fact_bytes_max);
     };
     out_.key("error").object().key("error_type");
     out_.text(text("error_type", e_.status == Status::declined ? "declined" : "error"));
-    out_.key("error_message").text(text("detail", base::cut(rationale, title_bytes_max)));
+    out_.key("error_message").text(text("detail", base::shortened(rationale, title_bytes_max)));
     const auto count = body.find("retry_count").as_int64();
     if (e_.via == core::Via::broker && count && *count >= 0) {
       out_.key("retry_count").number(*count);
     }
     out_.key("is_recoverable").boolean(e_.is_recoverable);
     for (const std::string_view key : {"suggested_action", "decision", "decided_by", "comment"}) {
-      if (const std::string_view said = text(key, ""); !said.empty()) {
+      if (const std::string said = text(key, ""); !said.empty()) {
         out_.key(key).text(said);
       }
     }
@@ -337,7 +338,7 @@ class Encoder : MemberWriter {
     out_.key("proposed_action").raw(e_.body);
     if (wants(R"("rationale")")) {
       out_.key("rationale")
-          .text(base::cut(e_.subject.empty() ? e_.action : e_.subject, subject_bytes_max));
+          .text(base::shortened(e_.subject.empty() ? e_.action : e_.subject, subject_bytes_max));
     }
     if (wants(R"("confidence")") && e_.confidence_ppm >= 0) {
       out_.key("confidence").real(e_.confidence_ppm / 1e6);
@@ -398,12 +399,12 @@ class Encoder : MemberWriter {
   }
 
   // What it is called: by its own words, by the first of its text, or by its kind.
-  std::string_view named(std::string_view text) const {
-    return !e_.subject.empty()  ? base::cut(e_.subject, subject_bytes_max)
-           : !e_.action.empty() ? base::cut(e_.action, subject_bytes_max)
-           : !text.empty()      ? base::cut(text, title_bytes_max)
-           : !e_.type.empty()   ? base::cut(e_.type, subject_bytes_max)
-                                : word_of(e_.kind);
+  std::string named(std::string_view text) const {
+    return !e_.subject.empty()  ? base::shortened(e_.subject, subject_bytes_max)
+           : !e_.action.empty() ? base::shortened(e_.action, subject_bytes_max)
+           : !text.empty()      ? base::shortened(text, title_bytes_max)
+           : !e_.type.empty()   ? base::shortened(e_.type, subject_bytes_max)
+                                : std::string(word_of(e_.kind));
   }
 
   void write_foreign() {
@@ -495,6 +496,7 @@ std::string superprompt_title(const Envelope& e) {
 std::string_view superprompt_field(std::string_view canonical) {
   constexpr auto names =
       std::to_array<Word<std::string_view>>({{"/id", "/message_id"},
+                                             {"/type", "/message_type"},
                                              {"/receiver", "/to_agent"},
                                              {"/sender", "/from_agent"},
                                              {"/reply_to", "/foreign/reply_to"},

@@ -56,7 +56,22 @@ bool says_private(Json value) {
   return has_private_word(text ? *text : value.raw());
 }
 
-bool is_concern(const lib::JsonMember& member) { return letters_of(member.key) == "cocconcern"; }
+// The same as `letters_of(key) == word`. Of each member of each message it is asked.
+bool is_word(std::string_view key, std::string_view word) {
+  size_t at = 0;
+  for (const char c : key) {
+    const char low = base::to_lower(c);
+    if ((low >= 'a' && low <= 'z') || (low >= '0' && low <= '9')) {
+      if (at == word.size() || low != word[at]) {
+        return false;
+      }
+      ++at;
+    }
+  }
+  return at == word.size();
+}
+
+bool is_concern(const lib::JsonMember& member) { return is_word(member.key, "cocconcern"); }
 
 // Whether the member says that there is one.
 bool says_concern(Json value) {
@@ -65,8 +80,15 @@ bool says_concern(Json value) {
 
 // Where the concern is no member of its object, in an array or a text: all of it is kept apart.
 bool may_have_concern(const lib::JsonMember& member) {
-  return letters_of(member.key) == "flags" && !member.value.is_object() &&
+  return is_word(member.key, "flags") && !member.value.is_object() &&
          letters_of(member.value.raw()).find("cocconcern") != std::string::npos;
+}
+
+// Whether the object itself says that it is a flag, wherever it stands.
+bool says_it_is_flag(const lib::JsonMember& member) {
+  const bool names_type = is_word(member.key, "messagetype") || is_word(member.key, "type") ||
+                          is_word(member.key, "privacylevel");
+  return names_type && says_private(member.value);
 }
 
 // By what it says it is, wherever that is said twice or in another spelling; or by what is in it,
@@ -81,8 +103,7 @@ bool may_be_flag(Json message) {
       const auto* const word = find_word(types, member.value.as_string().value_or(""));
       is_other = is_other || (word != nullptr && word->value != Type::flag);
     }
-    if ((key == "messagetype" || key == "type" || key == "privacylevel") &&
-        says_private(member.value)) {
+    if (says_it_is_flag(member)) {
       return true;
     }
     has_violation = has_violation || key == "violation" || key == "violationtype";
@@ -100,49 +121,162 @@ std::string_view word_in(Json object, std::string_view key) {
   return text && !text->empty() ? base::cut(*text, word_bytes_max) : "unknown";
 }
 
-}  // namespace
-
-std::optional<std::string> superprompt_private_summary(std::string_view text, Json message) {
-  const bool is_private = message.is_object() ? may_be_flag(message) : has_private_word(text);
-  if (!is_private) {
-    return std::nullopt;
-  }
-  const Json violation = message.find("violation");
+std::string summary_of(Json object) {
+  const Json violation = object.find("violation");
   std::string summary = "severity: ";
   summary.append(word_in(violation, "severity")).append(", violation_type: ");
   summary.append(word_in(violation, "violation_type"));
   return summary;
 }
 
-std::optional<Codec::Apart> superprompt_set_apart(Json message) {
-  Codec::Apart apart;
-  bool is_found = false;
-  lib::JsonWriter out(apart.rest);
-  out.object();
-  for (const lib::JsonMember& member : message.members()) {
-    if (may_have_concern(member)) {
-      is_found = true;
-      apart.is_flag = true;
-      continue;
+// Reads a message twice: once for what is to be set apart, and, where there is something, once to
+// write the rest of it.
+class Parting {
+ public:
+  explicit Parting(bool is_own) : depth_max_(is_own ? 0 : foreign_depth_max) {}
+
+  std::optional<Codec::Apart> run(Json message) {
+    const size_t texts = texts_left_;
+    look_at(message, 0, nullptr);
+    if (!is_found_) {
+      return std::nullopt;
     }
-    out.key(member.key);
-    if (letters_of(member.key) != "flags" || !member.value.is_object()) {
-      out.raw(member.value.raw());
-      continue;
+    if (apart_.summary.empty()) {
+      texts_left_ = texts;
+      lib::JsonWriter out(apart_.rest);
+      look_at(message, 0, &out);
     }
-    out.object();
-    for (const lib::JsonMember& each : member.value.members()) {
-      if (is_concern(each)) {
-        is_found = true;
-        apart.is_flag = apart.is_flag || says_concern(each.value);
-      } else {
-        out.key(each.key).raw(each.value.raw());
+    return std::move(apart_);
+  }
+
+ private:
+  static constexpr size_t foreign_depth_max = 8;
+  // A body is two or three objects deep. One that says deeper what it is is an example in a text
+  // about flags, and no flag.
+  static constexpr size_t flag_depth_max = 3;
+  static constexpr size_t texts_max = 16;  // that are read as JSON; one inside another is not
+
+  void look_at(Json value, size_t depth, lib::JsonWriter* out) {
+    if (value.is_object()) {
+      look_at_object(value, depth, out);
+    } else if (value.kind() == lib::JsonKind::array && depth < depth_max_) {
+      if (out != nullptr) {
+        out->array();
+      }
+      for (const Json element : value.elements()) {
+        look_at(element, depth + 1, out);
+      }
+      if (out != nullptr) {
+        out->end_array();
+      }
+    } else if (!look_at_text(value, depth, out) && out != nullptr) {
+      out->raw(value.raw());
+    }
+  }
+
+  void look_at_object(Json object, size_t depth, lib::JsonWriter* out) {
+    if (out != nullptr) {
+      out->object();
+    }
+    for (const lib::JsonMember& member : object.members()) {
+      if (depth > 0 && depth <= std::min(flag_depth_max, depth_max_) && member.value.as_string() &&
+          says_it_is_flag(member)) {
+        is_found_ = true;
+        apart_.is_flag = true;
+        apart_.summary = summary_of(object);
+      }
+      if (may_have_concern(member)) {
+        is_found_ = true;
+        apart_.is_flag = true;
+        continue;
+      }
+      if (out != nullptr) {
+        out->key(member.key);
+      }
+      if (is_word(member.key, "flags") && member.value.is_object()) {
+        look_at_flags(member.value, out);
+      } else if (depth < depth_max_) {
+        look_at(member.value, depth + 1, out);
+      } else if (out != nullptr) {
+        out->raw(member.value.raw());
       }
     }
-    out.end_object();
+    if (out != nullptr) {
+      out->end_object();
+    }
   }
-  out.end_object();
-  return is_found ? std::optional(std::move(apart)) : std::nullopt;
+
+  void look_at_flags(Json flags, lib::JsonWriter* out) {
+    if (out != nullptr) {
+      out->object();
+    }
+    for (const lib::JsonMember& each : flags.members()) {
+      if (is_concern(each)) {
+        is_found_ = true;
+        apart_.is_flag = apart_.is_flag || says_concern(each.value);
+      } else if (out != nullptr) {
+        out->key(each.key).raw(each.value.raw());
+      }
+    }
+    if (out != nullptr) {
+      out->end_object();
+    }
+  }
+
+  // A text that is an object of JSON is read, too: agents of some dialects write their results so.
+  // False: it is none, or has nothing to be set apart.
+  bool look_at_text(Json value, size_t depth, lib::JsonWriter* out) {
+    const auto text = value.as_string();
+    if (!text || depth >= depth_max_ || texts_left_ == 0 || !begins_object(*text)) {
+      return false;
+    }
+    --texts_left_;
+    lib::JsonDocument document;
+    const auto inner = document.parse(*text);
+    const auto found = inner ? run_text(*inner, depth) : std::nullopt;
+    if (!found) {
+      return false;
+    }
+    is_found_ = true;
+    apart_.is_flag = apart_.is_flag || found->is_flag;
+    apart_.summary = found->summary.empty() ? apart_.summary : found->summary;
+    if (out != nullptr) {
+      out->text(found->rest);
+    }
+    return true;
+  }
+
+  static std::optional<Codec::Apart> run_text(Json message, size_t depth) {
+    for (const lib::JsonMember& member : message.members()) {
+      if (depth <= flag_depth_max && member.value.as_string() && says_it_is_flag(member)) {
+        return Codec::Apart{.rest = {}, .is_flag = true, .summary = summary_of(message)};
+      }
+    }
+    Parting inner(false);
+    inner.texts_left_ = 0;
+    return inner.run(message);
+  }
+
+  static bool begins_object(std::string_view text) {
+    const size_t at = text.find_first_not_of(" \t\r\n");
+    return at != std::string_view::npos && text[at] == '{';
+  }
+
+  size_t depth_max_;
+  size_t texts_left_ = texts_max;
+  bool is_found_ = false;
+  Codec::Apart apart_;
+};
+
+}  // namespace
+
+std::optional<std::string> superprompt_private_summary(std::string_view text, Json message) {
+  const bool is_private = message.is_object() ? may_be_flag(message) : has_private_word(text);
+  return is_private ? std::optional(summary_of(message)) : std::nullopt;
+}
+
+std::optional<Codec::Apart> superprompt_set_apart(Json message, bool is_own) {
+  return message.is_object() ? Parting(is_own).run(message) : std::nullopt;
 }
 
 }  // namespace parley::dialect

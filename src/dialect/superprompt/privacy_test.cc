@@ -71,7 +71,7 @@ TEST(SuperpromptPrivacy, SummaryHasSeverityAndTypeOnly) {
 TEST(SuperpromptPrivacy, ConcernWithinAMessageIsSetApart) {
   const auto apart = [](const std::string& text) {
     lib::JsonDocument document;
-    return superprompt_set_apart(*document.parse(text));
+    return superprompt_set_apart(*document.parse(text), true);
   };
   const std::string head = R"({"message_type":"task_completion","n":1.50,"flags":{"gap":"\u00e9")";
   for (const char* concern :
@@ -105,6 +105,74 @@ TEST(SuperpromptPrivacy, ConcernWithinAMessageIsSetApart) {
   }
   EXPECT_TRUE(summary_of(R"({"flags":[{"coc_concern":"@mark is rude"}]})")) << "of no known type";
   EXPECT_TRUE(summary_of(R"({"flags":{"coc_concern":"@mark is rude"}})")) << "of no known type";
+}
+
+std::optional<Codec::Apart> apart_in_another(const std::string& text) {
+  lib::JsonDocument document;
+  return superprompt_set_apart(*document.parse(text), false);
+}
+
+// SP-09: what an agent of another dialect writes in its body is no less for the moderators alone.
+TEST(SuperpromptPrivacy, ConcernInABodyOfAnotherDialectIsSetApart) {
+  const std::string head = R"({"type":"response","payload":{"content_type":"json","body":)";
+  const std::string tail = R"(},"n":1.50})";
+  const auto found = apart_in_another(
+      head + R"({"message_type":"task_completion","flags":{"gap":"x","coc_concern":"@mark"}})" +
+      tail);
+  ASSERT_TRUE(found);
+  EXPECT_TRUE(found->is_flag);
+  EXPECT_EQ(found->rest, head + R"({"message_type":"task_completion","flags":{"gap":"x"}})" + tail);
+  const auto odd = apart_in_another(head + R"([{"flags":[{"CoC concern":"@mark"}],"a":1}])" + tail);
+  ASSERT_TRUE(odd);
+  EXPECT_EQ(odd->rest, head + R"([{"a":1}])" + tail);
+  const auto none = apart_in_another(head + R"({"flags":{"coc_concern":false}})" + tail);
+  ASSERT_TRUE(none) << "who reads it sees no difference";
+  EXPECT_FALSE(none->is_flag);
+  EXPECT_EQ(none->rest, head + R"({"flags":{}})" + tail);
+  // Models write JSON into texts.
+  const auto text = apart_in_another(
+      R"({"to":"ana","content":" {\"flags\":{\"coc_concern\":\"@mark\"},\"a\":\"\\n\"}"})");
+  ASSERT_TRUE(text);
+  EXPECT_TRUE(text->is_flag);
+  EXPECT_EQ(text->rest, R"({"to":"ana","content":"{\"flags\":{},\"a\":\"\\n\"}"})");
+}
+
+TEST(SuperpromptPrivacy, FlagInABodyOfAnotherDialectIsAllForTheModerators) {
+  const std::string flag =
+      R"({"message_type":"coc_violation_flag","violation":{"severity":"high","location":"@mark"}})";
+  for (const std::string& text :
+       {R"({"type":"notification","payload":{"content_type":"json","body":)" + flag + "}}",
+        R"({"to":"ana","content":)" + flag + "}",
+        std::string(R"({"to":"ana","content":"{\"privacy_level\":\"PRIVATE_TO_MODERATORS\"}"})"),
+        std::string(R"({"payload":{"body":{"value":{"type":"CoC-Violation"}}}})")}) {
+    const auto found = apart_in_another(text);
+    ASSERT_TRUE(found) << text;
+    EXPECT_TRUE(found->is_flag);
+    EXPECT_EQ(found->rest, "") << text;
+    EXPECT_TRUE(found->summary.starts_with("severity: ")) << found->summary;
+    EXPECT_EQ(found->summary.find("mark"), std::string::npos);
+  }
+}
+
+// What only speaks of flags passes on, to the byte.
+TEST(SuperpromptPrivacy, WordsAboutFlagsAreNoFlag) {
+  for (const char* text : {
+           R"({"payload":{"body":"a coc_violation_flag goes to the moderators"}})",
+           R"({"payload":{"body":{"flags":["--verbose"],"violation":"eslint","type":"lint"}}})",
+           R"({"payload":{"body":{"flags":{"documentation_gap":"coc_concern is not described"}}}})",
+           R"({"payload":{"body":{"message_type":{"const":"coc_violation_flag"}}}})",
+           R"({"content":"{ no JSON, flags: coc_concern"})",
+           R"({"content":"{\"a\":\"{\\\"flags\\\":{\\\"coc_concern\\\":1}}\"}"})",
+           R"({"a":{"b":{"c":{"d":{"e":{"message_type":"coc_violation_flag"}}}}}})",
+       }) {
+    EXPECT_FALSE(apart_in_another(text)) << text;
+  }
+  std::string many = R"({"content":[)";
+  for (int n = 0; n < 100; ++n) {
+    many.append(n == 0 ? "" : ",").append(R"("{}")");
+  }
+  EXPECT_FALSE(apart_in_another(many + R"(,"{\"flags\":{\"coc_concern\":1}}"]})"))
+      << "so many texts are read and no more";
 }
 
 TEST(SuperpromptPrivacy, OtherMessagesAreNot) {

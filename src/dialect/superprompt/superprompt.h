@@ -52,8 +52,10 @@ std::string superprompt_title(const Envelope& envelope);
 std::optional<std::string> superprompt_private_summary(std::string_view text, lib::Json message);
 
 // `flags.coc_concern` of any message, in any spelling, is for the moderators (SP-09). It is left
-// out also where it is false, or who reads messages would see where one was.
-std::optional<Codec::Apart> superprompt_set_apart(lib::Json message);
+// out also where it is false, or who reads messages would see where one was. Of a message in
+// another dialect that holds for each object in it, also for one that stands in a text; and where
+// one says that it is a flag, all of the message is for the moderators.
+std::optional<Codec::Apart> superprompt_set_apart(lib::Json message, bool is_own);
 
 std::string_view superprompt_field(std::string_view canonical);
 

@@ -6,7 +6,10 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "dialect/golden_test.h"
+#include "dialect/reading.h"
 
 namespace parley::dialect {
 namespace {
@@ -366,6 +369,55 @@ TEST(SuperpromptAndOthers, TheOthersSurviveSuperprompt) {
   EXPECT_GT(notices, 10u);
 }
 
+// SP-07: what is less sure than was asked for is less, however little: a threshold is rounded up,
+// and what an answer has down.
+TEST(Superprompt, ConfidenceIsComparedByItsDigits) {
+  struct Case {
+    const char* digits;
+    int32_t down;
+    int32_t up;
+  };
+  for (const Case& each : std::to_array<Case>({{"0.95", 950'000, 950'000},
+                                               {"0.9499999", 949'999, 950'000},
+                                               {"0.9499999999999999999", 949'999, 950'000},
+                                               {"0.95000000000000000001", 950'000, 950'001},
+                                               {"0.950000000000000000000", 950'000, 950'000},
+                                               {"0.29", 290'000, 290'000},
+                                               {"0.57", 570'000, 570'000},
+                                               {"9.5e-1", 950'000, 950'000},
+                                               {"9.4999999E-01", 949'999, 950'000},
+                                               {"0.0000095e+5", 950'000, 950'000},
+                                               {"0.00001e5", 1'000'000, 1'000'000},
+                                               {"95000e-5", 950'000, 950'000},
+                                               {"1e-7", 0, 1},
+                                               {"1e-400", 0, 1},
+                                               {"0e99999999999999999999", 0, 0},
+                                               {"0", 0, 0},
+                                               {"-0.0", 0, 0},
+                                               {"1", 1'000'000, 1'000'000},
+                                               {"1.000", 1'000'000, 1'000'000},
+                                               {"1.00000000000000000001", 1'000'000, 1'000'000},
+                                               {"0.999999999999999999999", 999'999, 1'000'000}})) {
+    EXPECT_EQ(parts_per_million(each.digits, false), each.down) << each.digits;
+    EXPECT_EQ(parts_per_million(each.digits, true), each.up) << each.digits;
+  }
+  const auto with = [](std::string text, std::string_view before, std::string_view digits) {
+    return text.replace(text.find(before), before.size(), digits);
+  };
+  const std::string asked = read_file("tests/golden/superprompt/text_delegation.json");
+  EXPECT_EQ(Decoded(with(asked, "0.95", "0.95000000000000000001"))->confidence_ppm, 950'001);
+  const std::string answer = read_file("tests/golden/superprompt/text_completion.json");
+  EXPECT_EQ(Decoded(with(answer, "0.97", "0.9499999999999999999"))->confidence_ppm, 949'999);
+  // The same in the member that is for what a dialect has no word for.
+  const auto in_flow = [&](const std::string& name, const std::string& digits) {
+    const std::string text = read_file("tests/golden/flow/" + name);
+    const std::string foreign = R"("metadata": {"foreign": {"confidence": )" + digits + "},";
+    return Decoded(with(text, R"("metadata": {)", foreign), Dialect::flow)->confidence_ppm;
+  };
+  EXPECT_EQ(in_flow("request.json", "0.95000000000000000001"), 950'001);
+  EXPECT_EQ(in_flow("response.json", "0.9499999999999999999"), 949'999);
+}
+
 // XD-01: what is asked in another dialect is a delegation; its answer is a completion, which has
 // the confidence that its sender gave, and none where it gave none.
 TEST(SuperpromptAndOthers, TypesAreTheNearest) {
@@ -523,6 +575,28 @@ TEST(Superprompt, FailureAfterADecisionSaysWhatWasDecided) {
   EXPECT_EQ(member(text, "error/comment"), R"("not so")");
   failure.via = core::Via::http;  // an agent that only says so
   EXPECT_EQ(member(encoded(failure), "error/decision"), "");
+}
+
+// SP-07: who reads a failure sees where a text of it was cut, and finds all of it in `body`.
+TEST(Superprompt, CutTextsAreMarked) {
+  const std::string comment(1'000, 'c');
+  Envelope failure = failure_of_the_broker();
+  const std::string facts =
+      R"({"event":"task_failed","error_type":"approval_rejected","decision":"rejected",)"
+      R"("decided_by":"human:mia","comment":")" +
+      comment + R"("})";
+  failure.body = facts;
+  const std::string text = encoded(failure);
+  EXPECT_EQ(member(text, "error/comment"), "\"" + comment.substr(0, 253) + "…\"");
+  EXPECT_EQ(member(text, "body/comment"), "\"" + comment + "\"");
+  const std::string words(600, 'w');
+  std::string failed = read_file("tests/golden/superprompt/text_completion_failure.json");
+  const std::string_view before = "Detailed error description";
+  failed.replace(failed.find(before), before.size(), words);
+  EXPECT_EQ(Decoded(failed)->error_message, words.substr(0, 509) + "…");
+  const std::string_view reason = "Repeated failures require maintainer investigation";
+  failed.replace(failed.find(reason), reason.size(), words);
+  EXPECT_EQ(Decoded(failed)->review, words.substr(0, 509) + "…");
 }
 
 // SP-05: the failure of a task that ran out is in the worker's name, and says who made it.

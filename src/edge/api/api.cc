@@ -7,8 +7,10 @@
 #include <utility>
 
 #include "edge/answers/outbox_text.h"
+#include "edge/api/flag_waits.h"
 #include "edge/api/history.h"
 #include "edge/api/route.h"
+#include "edge/api/submission.h"
 #include "edge/api/waiting.h"
 #include "edge/files/mirror.h"
 #include "edge/gate.h"
@@ -110,9 +112,12 @@ void handle(Call& call) {
     call.refuse(Error{Code::forbidden, std::string(words_for(route.who)) + " may do this", {}});
     return;
   }
+  const auto refuse = [&](const Error& error) {
+    route.body.has_message ? refuse_message(call, error) : call.refuse(error);
+  };
   auto query = read_query(route, call.request.query);
   if (!query) {
-    call.refuse(query.error());
+    refuse(query.error());
     return;
   }
   call.query = std::move(*query);
@@ -122,7 +127,7 @@ void handle(Call& call) {
   }
   const auto body = read_body(route, call.request.body, call.context->document);
   if (!body) {
-    call.refuse(body.error());
+    refuse(body.error());
     return;
   }
   if (route.who == Who::anyone || route.method == "GET") {
@@ -132,7 +137,7 @@ void handle(Call& call) {
   }
   const auto passed = screened_body(call, *body);
   if (!passed) {
-    call.refuse(passed.error());
+    refuse(passed.error());
     return;
   }
   call.body = passed->value;
@@ -178,6 +183,7 @@ Api::Api(node::Broker& broker, base::Clock& clock, Options options)
                         std::span<const core::Effect> effects) {
     context_.history->applied(entry);
     context_.waiting->applied(entry, outcome);
+    context_.flag_waits->applied(entry, outcome);
     context_.metrics.messages.applied(context_.broker.machine(), entry, outcome, effects);
     webhooks_.applied(entry, outcome, effects);
     notifier_.applied();

@@ -3,6 +3,7 @@
 
 #include "edge/answers/problem.h"
 #include "edge/api/blocked.h"
+#include "edge/api/flag_waits.h"
 #include "edge/api/history.h"
 #include "edge/api/listing.h"
 #include "edge/api/mail_waits.h"
@@ -42,6 +43,7 @@ Context::Context(node::Broker& broker_used, base::Clock& clock_used, Options opt
       listings(std::make_unique<Listings>(*this)),
       mail_waits(std::make_unique<MailWaits>(*this)),
       flags(std::make_unique<FlagLine>()),
+      flag_waits(std::make_unique<FlagWaits>(*this)),
       submissions(std::make_unique<Submissions>(*this)),
       history(std::make_unique<History>(*this, options.questions_per_principal_max)),
       pushes(std::make_unique<Pushes>(*this)) {}

@@ -34,6 +34,7 @@ class Server;
 }
 class BlockedCalls;
 struct FlagLine;
+class FlagWaits;
 class History;
 class Listings;
 class MailWaits;
@@ -96,6 +97,7 @@ class Context {
   const std::unique_ptr<Listings> listings;
   const std::unique_ptr<MailWaits> mail_waits;
   const std::unique_ptr<FlagLine> flags;  // private ones that wait for their turn
+  const std::unique_ptr<FlagWaits> flag_waits;
   const std::unique_ptr<Submissions> submissions;
   const std::unique_ptr<History> history;
   const std::unique_ptr<Pushes> pushes;

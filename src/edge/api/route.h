@@ -53,6 +53,8 @@ struct Body {
   std::vector<std::string_view> members{};
   // Secrets in it are meant to be there, or are looked for by the handler: edge/secrets/screen.h.
   bool may_have_secrets = false;
+  // A message is in it, so that what is refused may be for the moderators alone.
+  bool has_message = false;
 };
 
 inline Body body_of(std::initializer_list<std::string_view> names) {
@@ -60,6 +62,9 @@ inline Body body_of(std::initializer_list<std::string_view> names) {
 }
 inline Body body_with_secrets_of(std::initializer_list<std::string_view> names) {
   return {Body::Kind::members, names, true};
+}
+inline Body body_with_message_of(std::initializer_list<std::string_view> names) {
+  return {Body::Kind::members, names, true, true};
 }
 
 // Who may use a route.

@@ -11,13 +11,14 @@
 #include "base/trace.h"
 #include "core/dead_letters/dead_letter_acts.h"
 #include "core/requests/deadlock.h"
+#include "edge/answers/receipt.h"
 #include "edge/api/commands.h"
 #include "edge/api/context.h"
 #include "edge/api/members.h"
-#include "edge/approval_terms.h"
+#include "edge/approvals/proposal.h"
+#include "edge/approvals/terms.h"
 #include "edge/gate.h"
 #include "edge/private_flags.h"
-#include "edge/proposal.h"
 #include "edge/records.h"
 #include "edge/secrets/redact.h"
 #include "edge/secrets/screen.h"
@@ -154,6 +155,13 @@ std::expected<Submission, Error> submission_in(Json operation) {
     return std::unexpected(*members.error());
   }
   return submission;
+}
+
+void refuse_message(Call& call, const Error& error) {
+  node::Broker::Done done = reply_receipt(call, call.caller.dialect);
+  if (!call.context->submissions->submit_unreadable(call.caller, call.request.body, error, done)) {
+    call.refuse(error);
+  }
 }
 
 dialect::DecodeContext Submissions::decode_context(const Principal& caller,
@@ -297,14 +305,14 @@ std::expected<core::Send, Error> Submissions::prepare(const Principal& caller,
 
 void Submissions::submit(const Principal& caller, const dialect::Codec& codec, Json message,
                          const Submission& submission, node::Broker::Done done) {
-  if (codec.private_summary != nullptr) {
-    if (auto summary = codec.private_summary.value(message.raw(), message)) {
-      submit_private(caller, codec, message, std::move(*summary), std::move(done));
-      return;
-    }
+  if (submit_if_private(caller, codec, message, done)) {
+    return;
   }
-  if (codec.set_apart != nullptr) {
-    if (const auto apart = codec.set_apart(message)) {
+  for (const dialect::Codec& each : dialect::codecs()) {
+    const auto apart = each.set_apart == nullptr
+                           ? std::nullopt
+                           : each.set_apart.value(message, each.dialect == codec.dialect);
+    if (apart) {
       submit_apart(caller, codec, message, *apart, submission, std::move(done));
       return;
     }
@@ -336,10 +344,8 @@ void Submissions::submit(const Principal& caller, const dialect::Codec& codec, J
   if (!command) {
     // What is for moderators alone in another dialect must not be kept as a dead letter, either,
     // wherever in the text it says so.
-    for (const dialect::Codec& other : dialect::codecs()) {
-      if (submit_unreadable(caller, other, message.raw(), command.error(), done)) {
-        return;
-      }
+    if (submit_unreadable(caller, message.raw(), command.error(), done)) {
+      return;
     }
     context_.metrics.messages.refused(command.error().code, caller.name);
     refuse(caller, message, command.error(), looks, in_words_of(codec, std::move(done)));
@@ -420,6 +426,18 @@ void Submissions::submit_private(const Principal& caller, const dialect::Codec& 
 void Submissions::submit_apart(const Principal& caller, const dialect::Codec& codec, Json message,
                                const dialect::Codec::Apart& apart, const Submission& submission,
                                node::Broker::Done done) {
+  const auto id = message.find(codec.field("/id").substr(1)).as_string();
+  // Once for each text: one that was refused is sent again in other words, with the same id.
+  const std::string name =
+      id ? "flag in " + std::string(*id) + " " + std::to_string(base::hash64(message.raw()))
+         : "flag in " + base::format_uuid(lib::random_uuid());
+  RaisedFlag flag{.id = dialect::message_id_of(lib::derived_id, caller.name, name),
+                  .text = std::string(message.raw()),
+                  .summary = apart.summary};
+  if (apart.rest.empty()) {
+    raise_flag(context_, caller, std::move(flag), std::move(done));
+    return;
+  }
   lib::JsonDocument document;
   const auto rest = document.parse(apart.rest);
   if (!rest) {
@@ -430,16 +448,9 @@ void Submissions::submit_apart(const Principal& caller, const dialect::Codec& co
     submit(caller, codec, *rest, submission, std::move(done));
     return;
   }
-  const auto id = message.find("message_id").as_string();
-  // Once for each text: one that was refused is sent again in other words, with the same id.
-  const std::string name =
-      id ? "flag in " + std::string(*id) + " " + std::to_string(base::hash64(message.raw()))
-         : "flag in " + base::format_uuid(lib::random_uuid());
+  flag.summary = "a concern in another message";
   const auto both = std::make_shared<MessageAndFlag>(std::move(done));
-  raise_flag(context_, caller,
-             {.id = dialect::message_id_of(lib::derived_id, caller.name, name),
-              .text = std::string(message.raw()),
-              .summary = "a concern in another message"},
+  raise_flag(context_, caller, std::move(flag),
              [both](const core::Outcome& outcome, std::span<const core::Effect>) {
                if (!outcome) {
                  both->refused = outcome.error();
@@ -454,21 +465,34 @@ void Submissions::submit_apart(const Principal& caller, const dialect::Codec& co
          });
 }
 
-bool Submissions::submit_unreadable(const Principal& caller, const dialect::Codec& codec,
-                                    std::string_view text, const Error& error,
-                                    node::Broker::Done& done) {
-  auto summary =
-      codec.private_summary == nullptr ? std::nullopt : codec.private_summary.value(text, Json{});
+bool Submissions::submit_if_private(const Principal& caller, const dialect::Codec& codec,
+                                    Json message, node::Broker::Done& done) {
+  auto summary = codec.private_summary == nullptr
+                     ? std::nullopt
+                     : codec.private_summary.value(message.raw(), message);
   if (!summary) {
     return false;
   }
-  raise_flag(context_, caller,
-             {.id = lib::random_uuid(),
-              .text = std::string(text),
-              .problem = error.detail,
-              .summary = std::move(*summary)},
-             std::move(done));
+  submit_private(caller, codec, message, std::move(*summary), std::move(done));
   return true;
+}
+
+bool Submissions::submit_unreadable(const Principal& caller, std::string_view text,
+                                    const Error& error, node::Broker::Done& done) {
+  for (const dialect::Codec& codec : dialect::codecs()) {
+    auto summary =
+        codec.private_summary == nullptr ? std::nullopt : codec.private_summary.value(text, Json{});
+    if (summary) {
+      raise_flag(context_, caller,
+                 {.id = lib::random_uuid(),
+                  .text = std::string(text),
+                  .problem = error.detail,
+                  .summary = std::move(*summary)},
+                 std::move(done));
+      return true;
+    }
+  }
+  return false;
 }
 
 // What cannot be read is kept as a dead letter, and its sender hears what is wrong once that is

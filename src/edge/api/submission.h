@@ -42,6 +42,10 @@ std::expected<Submission, base::Error> submission_of(Call& call);
 // The same in the members of an operation on a WebSocket.
 std::expected<Submission, base::Error> submission_in(lib::Json operation);
 
+// Refuses a call that was to bring a message. What looks like something for the moderators alone is
+// put before them, and its sender gets a receipt: it must not be lost for a mistake in the request.
+void refuse_message(Call& call, const base::Error& error);
+
 // Makes commands of messages: checks them, and adds what follows from the messages before.
 class Submissions {
  public:
@@ -50,10 +54,14 @@ class Submissions {
   // Checks a message and sends it. What is wrong with it is told, and kept as a dead letter.
   void submit(const Principal& caller, const dialect::Codec& codec, lib::Json message,
               const Submission& submission, node::Broker::Done done);
-  // Puts a text that is no message before the moderators, where it looks like something for them
-  // alone; then `done` is used up. False: it does not, and nothing was done.
-  bool submit_unreadable(const Principal& caller, const dialect::Codec& codec,
-                         std::string_view text, const base::Error& error, node::Broker::Done& done);
+  // Puts a message that is for the moderators alone before them, whatever is wrong with it; then
+  // `done` is used up. False: it is none, and nothing was done.
+  bool submit_if_private(const Principal& caller, const dialect::Codec& codec, lib::Json message,
+                         node::Broker::Done& done);
+  // The same of a text that is no message, or stands in a request that is refused, where it looks
+  // like something for them in any dialect.
+  bool submit_unreadable(const Principal& caller, std::string_view text, const base::Error& error,
+                         node::Broker::Done& done);
 
  private:
   dialect::DecodeContext decode_context(const Principal& caller, const dialect::Codec& codec,

@@ -55,17 +55,18 @@ node::Broker::Done reply_answer(const Asker& asker, Duration wait) {
 void send_batch(Call& call, const dialect::Codec& codec, const Submission& submission,
                 Json messages) {
   if (call.parameter("wait") || !submission.idempotency_key.empty()) {
-    call.refuse(Error{Code::bad_request,
-                      "wait and Idempotency-Key are for one message; in a batch each has its own "
-                      "idempotency_key",
-                      {}});
+    refuse_message(call, {Code::bad_request,
+                          "wait and Idempotency-Key are for one message; in a batch each has its "
+                          "own idempotency_key",
+                          {}});
     return;
   }
   const auto batch = std::make_shared<BatchAnswer>();
   batch->left = messages.size();
   if (batch->left == 0 || batch->left > batch_max) {
-    call.refuse(Error{
-        Code::bad_request, "a batch has 1 to " + std::to_string(batch_max) + " messages", {}});
+    refuse_message(
+        call,
+        {Code::bad_request, "a batch has 1 to " + std::to_string(batch_max) + " messages", {}});
     return;
   }
   batch->results.resize(batch->left);
@@ -90,15 +91,8 @@ void send(Call& call) {
   const auto message = call.context->document.parse(call.request.body);
   const auto codec = call.codec();
   auto submission = submission_of(call);
-  if (!message && codec) {
-    node::Broker::Done done = reply_receipt(call, codec->dialect);
-    if (call.context->submissions->submit_unreadable(call.caller, *codec, call.request.body,
-                                                     message.error(), done)) {
-      return;
-    }
-  }
   if (!message || !codec || !submission) {
-    call.refuse(!message ? message.error() : !codec ? codec.error() : submission.error());
+    refuse_message(call, !message ? message.error() : !codec ? codec.error() : submission.error());
     return;
   }
   if (message->kind() == lib::JsonKind::array) {
@@ -239,7 +233,7 @@ std::span<const Route> message_routes() {
        .handler = send,
        .parameters = {query::duration("wait", wait_max), query::flag("lenient"),
                       query::text("session"), query::text("on_unavailable")},
-       .body = {.kind = Body::Kind::own},
+       .body = {.kind = Body::Kind::own, .has_message = true},
        .who = Who::machine},
       {.method = "GET",
        .pattern = "/v1/messages/{}",

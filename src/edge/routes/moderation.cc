@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What only moderators see. For anyone else there is nothing here.
-#include <algorithm>
-
-#include "base/text.h"
 #include "dialect/dialect.h"
+#include "edge/answers/flags.h"
 #include "edge/answers/receipt.h"
 #include "edge/api/context.h"
-#include "edge/api/mail_waits.h"
+#include "edge/api/flag_waits.h"
 #include "edge/api/members.h"
 #include "edge/api/waiting.h"
 #include "edge/gate.h"
@@ -28,61 +26,11 @@ constexpr Duration wait_max = base::minutes(10);
 
 const Error nothing_here{Code::not_found, "there is nothing at this path", {}};
 
-void render_flag(const core::Flag& flag, JsonWriter& out) {
-  out.key("id").number(flag.id).key("state").plain(flag.is_open() ? "open" : "resolved");
-  out.key("from").text(flag.sender).key("message_id").uuid(flag.message);
-  out.key("seq").number(flag.record.n).key("since").time(flag.since);
-  out.key("summary").text(flag.summary);
-  out.key("previous_hash").text(base::hex(flag.previous)).key("hash").text(base::hex(flag.hash));
-  if (!flag.is_open()) {
-    out.key("resolution").text(flag.resolution).key("resolved_by").text(flag.resolved_by);
-    out.key("resolved_at").time(flag.resolved_at);
-  }
+void answer_flags(const Asker& asker, const WantedFlags& wanted) {
+  asker.respond(json_response(200, flags_text(asker.tables().flags, wanted)));
 }
 
-struct Wanted {
-  bool open = true;
-  bool resolved = true;
-  uint64_t before = 0;  // an id; 0: from the newest
-  uint64_t limit = 0;
-
-  bool has(const core::Flag& flag) const { return flag.is_open() ? open : resolved; }
-  size_t count(const core::Flags& flags) const {
-    return (open ? flags.open() : 0) + (resolved ? flags.all().size() - flags.open() : 0);
-  }
-};
-
-void answer_flags(const Asker& asker, const Wanted& wanted) {
-  const core::Flags& flags = asker.tables().flags;
-  const auto& all = flags.all();
-  std::string text;
-  JsonWriter out(text);
-  out.object().key("items").array();
-  uint64_t shown = 0;
-  uint64_t next = 0;
-  auto at = wanted.before == 0 ? all.end() : all.lower_bound(wanted.before);
-  while (at != all.begin() && shown <= wanted.limit) {
-    const core::Flag& flag = (--at)->second;
-    if (!wanted.has(flag)) {
-      continue;
-    }
-    if (++shown <= wanted.limit) {
-      out.object();
-      render_flag(flag, out);
-      out.end_object();
-      next = flag.id;
-    }
-  }
-  out.end_array().key("total").number(wanted.count(flags));
-  if (shown > wanted.limit) {
-    out.key("next").text(std::to_string(next));
-  }
-  out.end_object();
-  asker.respond(json_response(200, std::move(text)));
-}
-
-// Whoever raises a flag wakes the moderators, and so does other mail of theirs.
-void answer_or_wait(const Asker& asker, const Wanted& wanted, base::Time until) {
+void answer_or_wait(const Asker& asker, const WantedFlags& wanted, base::Time until) {
   if (asker.refuse_if_stale()) {
     return;
   }
@@ -90,7 +38,7 @@ void answer_or_wait(const Asker& asker, const Wanted& wanted, base::Time until) 
   if (wanted.count(asker.tables().flags) > 0 || asker.now() >= until) {
     answer_flags(asker, wanted);
   } else if (is_counted || asker.context->waiting->begin(asker)) {
-    asker.context->mail_waits->add(asker, until - asker.now(), [asker, wanted, until] {
+    asker.context->flag_waits->add(asker, until - asker.now(), [asker, wanted, until] {
       answer_or_wait(asker, wanted, until);
     });
   }
@@ -106,7 +54,7 @@ void list_flags(Call& call) {
     call.refuse(bad_parameter("state", "open, resolved or all"));
     return;
   }
-  const Wanted wanted{.open = state != "resolved",
+  const WantedFlags wanted{.open = state != "resolved",
                       .resolved = state != "open",
                       .before = call.number("cursor", 0),
                       .limit = call.number("limit", 100)};

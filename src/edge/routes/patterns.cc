@@ -86,10 +86,12 @@ std::string message_in(Members& body, const dialect::Codec& codec, std::string_v
     body.blame("message", "message is the message to send, an object");
     return {};
   }
-  const Json type = message.find("type");
+  const std::string_view type_key = codec.field("/type").substr(1);
+  const Json type = message.find(type_key);
   const auto meaning = codec.meaning(type.as_string().value_or(""));
   if (type && (!meaning || !core::asks(meaning->kind))) {
-    body.blame("message/type", "what is to be answered is " + words_for_asking(codec));
+    body.blame("message/" + std::string(type_key),
+               "what is to be answered is " + words_for_asking(codec));
   }
   std::string text = "{";
   const std::string_view to = codec.field("/receiver").substr(1);
@@ -98,7 +100,9 @@ std::string message_in(Members& body, const dialect::Codec& codec, std::string_v
     JsonWriter(text.append(":")).text(receiver);
   }
   if (!type) {
-    text.append(text.size() > 1 ? "," : "").append(R"("type":)");
+    text.append(text.size() > 1 ? "," : "");
+    lib::append_json_string(text, type_key);
+    text.append(":");
     lib::append_json_string(text, word_for(codec, core::Kind::request));
   }
   const std::string_view raw = message.raw();
@@ -227,10 +231,17 @@ auto find_for(const Principal& caller, const core::Target& target, const Map& al
 // Sends the message of a pattern, to its first receiver as it is written.
 void submit_pattern(Call& call, Members& body, std::string_view receiver, Submission pattern) {
   const auto codec = call.codec();
+  if (node::Broker::Done done = reply_receipt(call, call.caller.dialect);
+      codec && call.context->submissions->submit_if_private(call.caller, *codec,
+                                                            body.find("message"), done)) {
+    return;
+  }
   const std::string text = codec ? message_in(body, *codec, receiver) : std::string();
   auto submission = submission_of(call);
   if (body.error() || !codec || !submission) {
-    call.refuse(body.error() ? *body.error() : !codec ? codec.error() : submission.error());
+    refuse_message(call, body.error() ? *body.error()
+                         : !codec     ? codec.error()
+                                      : submission.error());
     return;
   }
   submission->receivers = std::move(pattern.receivers);
@@ -309,7 +320,7 @@ std::span<const Route> pattern_routes() {
        .handler = scatter,
        .parameters = {query::flag("lenient"), query::text("session"),
                       query::text("on_unavailable")},
-       .body = body_with_secrets_of(
+       .body = body_with_message_of(
            {"receivers", "message", "strategy", "quorum", "timeout", "on_partial"}),
        .who = Who::machine},
       {.method = "GET",
@@ -321,7 +332,7 @@ std::span<const Route> pattern_routes() {
        .handler = start_pipeline,
        .parameters = {query::flag("lenient"), query::text("session"),
                       query::text("on_unavailable")},
-       .body = body_with_secrets_of({"stages", "message"}),
+       .body = body_with_message_of({"stages", "message"}),
        .who = Who::machine},
       {.method = "GET",
        .pattern = "/v1/pipelines/{}",

@@ -5,6 +5,7 @@
 #include <array>
 #include <string>
 
+#include "core/agents/hub.h"
 #include "edge/render.h"
 #include "edge/telemetry/histogram.h"
 
@@ -66,8 +67,7 @@ struct Holdings {
   uint64_t locks = 0;
   uint64_t edges = 0;
   // Of registered agents, by the code of the refusal.
-  std::map<std::string, uint64_t> violations = {{"NOT_VIA_ORCHESTRATOR", 0},
-                                                {"VALIDATION_FAILED", 0}};
+  std::map<std::string, uint64_t> violations{};
   std::array<uint64_t, 3> breakers{};
 };
 
@@ -106,6 +106,9 @@ void add(const core::Tables& t, base::Time now, Holdings& sum) {
 
 void tell_state(const core::Machine& machine, base::Time now, lib::MetricRegistry& registry) {
   Holdings sum;
+  for (const base::Code code : core::violation_codes) {
+    sum.violations[std::string(base::info(code).name)] = 0;
+  }
   for (const auto& [id, workspace] : machine.workspaces()) {
     add(workspace.tables(), now, sum);
   }

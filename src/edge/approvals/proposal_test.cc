@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "edge/proposal.h"
+#include "edge/approvals/proposal.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "edge/approval_terms.h"
+#include "edge/approvals/terms.h"
 
 #include <gtest/gtest.h>
 
