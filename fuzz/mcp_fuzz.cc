@@ -46,6 +46,7 @@ class Wire final : public edge::mcp::Host {
   }
   bool has_room(net::ConnectionId) const override { return true; }
   void close(net::ConnectionId) override {}
+  void later(const Principal&, std::function<void()> act) override { act(); }
   bool is_current(const Principal&) const override { return true; }
   void note_call(const Principal&) override {}
   void called(std::string_view, Outcome) override {}

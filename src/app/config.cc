@@ -142,6 +142,8 @@ constexpr std::array<Key, 63> table = {{
     {"listen", HostAndPort{at<&Config::listen>}, 0, 0,
      "where the broker listens; port 0 takes a free one"},
     {"log.level", Level{at<&Config::log_level>}, 0, 0, "what is logged: this and what is worse"},
+    {"mcp.held_bytes_max", Bytes{mcp<&McpLimits::held_bytes_max>}, 65'536, gigabyte,
+     "what the MCP calls of one principal keep until they are answered"},
     {"mcp.kept_events_max", Count{mcp<&McpLimits::kept_events_max>}, 1, 100'000,
      "events of one MCP session that are kept for a client that lost its connection"},
     {"mcp.resume_within", Span{mcp<&McpLimits::resume_within>}, second, day,

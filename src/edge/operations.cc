@@ -42,14 +42,14 @@ std::expected<core::Command, Error> subscribing(const Operation& operation) {
 const core::Tables& Operations::tables() const { return context_.tables(owner_.workspace); }
 
 void Operations::take(std::string_view frame) {
-  base::Looks looks;  // for the whole frame
+  Allowance allowance;  // for the whole frame
   const auto parsed = context_.document.parse(frame);
   if (!parsed) {
     refuse_message("", frame, parsed.error());
     return;
   }
   if (parsed->kind() != lib::JsonKind::array) {
-    take_one(*parsed, looks);
+    take_one(*parsed, allowance);
     return;
   }
   uint64_t count = 0;
@@ -60,11 +60,11 @@ void Operations::take(std::string_view frame) {
                        {}});
       return;
     }
-    take_one(value, looks);
+    take_one(value, allowance);
   }
 }
 
-void Operations::take_one(Json value, base::Looks& looks) {
+void Operations::take_one(Json value, Allowance& allowance) {
   auto operation = read_operation(value);
   if (!operation) {
     refuse_message(operation.error().ref, value.raw(), operation.error().error);
@@ -74,7 +74,7 @@ void Operations::take_one(Json value, base::Looks& looks) {
   const auto policy = operation->kind == Operation::Kind::send
                           ? core::SecretsPolicy::off
                           : core::secrets_policy(tables().rules, dialect_);
-  const auto passed = screened(operation->members, policy, looks);
+  const auto passed = screened(operation->members, policy, allowance.looks);
   if (!passed) {
     refuse(operation->ref, passed.error());
     return;
@@ -82,7 +82,7 @@ void Operations::take_one(Json value, base::Looks& looks) {
   operation->members = passed->value;
   switch (operation->kind) {
     case Operation::Kind::send:
-      send(*operation, looks);
+      send(*operation, allowance);
       break;
     case Operation::Kind::settle:
       ask(operation->ref, settling(*operation), Answered::if_it_has_ref);
@@ -97,7 +97,7 @@ void Operations::take_one(Json value, base::Looks& looks) {
   }
 }
 
-void Operations::send(const Operation& operation, base::Looks& looks) {
+void Operations::send(const Operation& operation, Allowance& allowance) {
   const dialect::Codec* const codec = dialect::find_codec(dialect_);
   const Json message = operation.members.find("message");
   auto submission = submission_in(operation.members);
@@ -112,7 +112,7 @@ void Operations::send(const Operation& operation, base::Looks& looks) {
   if (error) {
     refuse_message(operation.ref, operation.members.raw(), *error);
   } else {
-    submission->looks = &looks;
+    submission->allowance = &allowance;
     context_.submissions->submit(owner_, *codec, message, *submission,
                                  answer_to(operation.ref, Answered::with_receipt));
   }

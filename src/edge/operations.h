@@ -32,8 +32,8 @@ class Operations {
   void take(std::string_view frame);
 
  private:
-  void take_one(lib::Json value, base::Looks& looks);
-  void send(const Operation& operation, base::Looks& looks);
+  void take_one(lib::Json value, Allowance& allowance);
+  void send(const Operation& operation, Allowance& allowance);
   std::expected<core::Command, base::Error> settling(const Operation& operation) const;
   // The message that an operation names, by `seq` or `id`.
   std::expected<core::Target, base::Error> target_in(lib::Json members) const;

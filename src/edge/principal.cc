@@ -55,7 +55,8 @@ net::CallerId caller_id(core::WorkspaceId workspace, core::AgentRef ref) {
 
 bool is_current(const core::Machine& machine, const Principal& principal) {
   const core::Agents& agents = machine.find(principal.workspace)->tables().agents;
-  return agents.find_token(principal.token) == principal.ref;
+  return agents.find_token(principal.token) == principal.ref &&
+         (principal.rights & ~agents[principal.ref].rights) == 0;
 }
 
 }  // namespace parley::edge

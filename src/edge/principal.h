@@ -41,7 +41,8 @@ inline net::CallerId caller_id(const Principal& principal) {
   return caller_id(principal.workspace, principal.ref);
 }
 
-// Whether the token is still valid, and still this principal's: connections stay, agents go.
+// Whether the token is still valid, still this principal's, and has all the rights that it had:
+// connections stay, agents go.
 bool is_current(const core::Machine& machine, const Principal& principal);
 
 // The principal of an `Authorization: Bearer TOKEN` header; none when there is no such token. The

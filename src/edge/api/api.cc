@@ -101,8 +101,17 @@ std::expected<Screened, Error> screened_body(Call& call, lib::Json body) {
       }
     }
   }
+  // A name that is redacted would be another's, too.
+  for (const std::string_view member : {"id", "message_id"}) {
+    if (const auto name = body.find(member).as_string()) {
+      if (const auto good = screen_name(*name, policy); !good) {
+        return std::unexpected(Error{good.error().code, good.error().detail,
+                                     "/" + std::string(member)});
+      }
+    }
+  }
   return call.route.body.may_have_secrets ? Screened{.value = body}
-                                          : screened(body, policy, call.looks);
+                                          : screened(body, policy, call.allowance.looks);
 }
 
 // Lets the handler have the call, if it is one that the route takes.

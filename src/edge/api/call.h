@@ -57,6 +57,14 @@ struct Asker {
   base::Time now() const;
 };
 
+// What may be done for one request, whatever it consists of.
+struct Allowance {
+  static constexpr size_t old_bytes_max = 4 * 1024 * 1024;
+
+  base::Looks looks{};                // for secrets in all that it says
+  size_t old_bytes = old_bytes_max;   // of messages on the disk that its own follow from
+};
+
 // One authenticated request on its way through a handler. The views are good only during the call
 // of the handler; what comes later keeps copies.
 struct Call : Asker {
@@ -66,7 +74,7 @@ struct Call : Asker {
   core::Via via = core::Via::http;
   Query query{};
   lib::Json body{};     // unless the handler reads it
-  base::Looks looks{};  // for secrets in all that it says
+  Allowance allowance{};
 
   const Asker& asker() const { return *this; }
 

@@ -83,8 +83,8 @@ void Context::refuse_token(const net::Exchange& exchange, std::string_view why) 
 
 void Context::refuse_stale(const net::Exchange& exchange) {
   refuse_token(exchange,
-               "your token is good no more: you were removed, or got another one, after you "
-               "asked; ask again with the token that you have now");
+               "your token is good no more, or not for as much: you were removed, got another one, "
+               "or lost a right after you asked; ask again with the token that you have now");
 }
 
 void Context::ask(const Principal& caller, core::Command command, node::Broker::Done done) {

@@ -135,7 +135,7 @@ std::expected<Submission, Error> submission_of(Call& call) {
                     .traceparent = call.request.header("traceparent"),
                     .tracestate = call.request.header("tracestate"),
                     .on_unavailable = *on_unavailable,
-                    .looks = &call.looks};
+                    .allowance = &call.allowance};
 }
 
 std::expected<Submission, Error> submission_in(Json operation) {
@@ -208,7 +208,10 @@ std::expected<core::Send, Error> Submissions::decode(const Principal& caller,
   envelope->via = submission.via;
   envelope->sender_kind = caller.kind;
   join_trace(submission.traceparent, submission.tracestate, *envelope);
-  const base::MessageId cause = add_causes(caller, *envelope);
+  const auto cause = add_causes(caller, submission, *envelope);
+  if (!cause) {
+    return std::unexpected(cause.error());
+  }
   if (envelope->trace_id.is_none()) {
     begin_trace(context.received, *envelope);
   }
@@ -222,13 +225,37 @@ std::expected<core::Send, Error> Submissions::decode(const Principal& caller,
     envelope->thread = context_.texts.back();
   }
   return core::Send{
-      .envelope = std::move(*envelope), .tokens = codec.tokens(message), .cause = cause};
+      .envelope = std::move(*envelope), .tokens = codec.tokens(message), .cause = *cause};
+}
+
+std::expected<core::Envelope, Error> Submissions::read_cause(const Principal& caller,
+                                                             const Submission& submission,
+                                                             base::Seq seq) {
+  const node::Records& records = context_.broker.records();
+  size_t* const left =
+      submission.allowance == nullptr || records.is_warm(seq) ? nullptr
+                                                              : &submission.allowance->old_bytes;
+  if (left != nullptr && *left == 0) {
+    return std::unexpected(Error{Code::overloaded,
+                                 "the messages of this request follow from old ones of more than " +
+                                     std::to_string(Allowance::old_bytes_max) +
+                                     " bytes, which are not in memory; send this one again",
+                                 {}});
+  }
+  const uint64_t before = records.cold_bytes();
+  auto cause = envelope_at(context_.broker, caller.workspace, seq);
+  if (left != nullptr) {
+    *left -= std::min<uint64_t>(*left, records.cold_bytes() - before);
+  }
+  return cause;
 }
 
 // The message that this one answers, or that it names as its cause, has causes of its own: they
 // all stand behind this one. Only what the sender received counts, so that no one can lend itself
 // another's authority. Says which message it is.
-base::MessageId Submissions::add_causes(const Principal& caller, core::Envelope& envelope) {
+std::expected<base::MessageId, Error> Submissions::add_causes(const Principal& caller,
+                                                              const Submission& submission,
+                                                              core::Envelope& envelope) {
   const core::Tables& t = context_.tables(caller.workspace);
   base::MessageId cause = envelope.in_reply_to;
   if (cause.is_none() && !envelope.causation.empty()) {
@@ -239,8 +266,11 @@ base::MessageId Submissions::add_causes(const Principal& caller, core::Envelope&
   if (ref == core::none) {
     return cause;
   }
-  const auto before = envelope_at(context_.broker, caller.workspace, t.messages.message(ref).seq);
+  const auto before = read_cause(caller, submission, t.messages.message(ref).seq);
   if (!before) {
+    if (before.error().code == Code::overloaded) {
+      return std::unexpected(before.error());
+    }
     return cause;
   }
   take_from_cause(*before, envelope);
@@ -320,8 +350,8 @@ void Submissions::submit(const Principal& caller, const dialect::Codec& codec, J
   const core::Rules& rules = context_.tables(caller.workspace).rules;
   // The stricter of both: who sends in another dialect is the same sender.
   const core::Dialect own = context_.tables(caller.workspace).agents[caller.ref].dialect;
-  base::Looks own_looks;
-  base::Looks& looks = submission.looks != nullptr ? *submission.looks : own_looks;
+  Allowance alone;
+  base::Looks& looks = (submission.allowance != nullptr ? *submission.allowance : alone).looks;
   auto passed = screened(
       message,
       std::max(core::secrets_policy(rules, codec.dialect), core::secrets_policy(rules, own)),

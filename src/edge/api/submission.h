@@ -33,8 +33,8 @@ struct Submission {
   std::vector<std::string_view> later_stages{};
   core::OnUnavailable on_unavailable = core::OnUnavailable::by_rules;
   base::Duration wait{};  // how long its caller blocks for the answer
-  // For secrets in this message and in the others that came with it. Null: it came alone.
-  base::Looks* looks = nullptr;
+  // For this message and the others that came with it. Null: it came alone.
+  Allowance* allowance = nullptr;
 };
 
 // What a request asks for beside its message, in its query and its headers.
@@ -80,7 +80,13 @@ class Submissions {
   std::expected<core::Send, base::Error> decode(const Principal& caller,
                                                 const dialect::Codec& codec, lib::Json message,
                                                 const Submission& submission);
-  base::MessageId add_causes(const Principal& caller, core::Envelope& envelope);
+  std::expected<base::MessageId, base::Error> add_causes(const Principal& caller,
+                                                         const Submission& submission,
+                                                         core::Envelope& envelope);
+  // The message that another follows from. Refused where all that came with it may read no more.
+  std::expected<core::Envelope, base::Error> read_cause(const Principal& caller,
+                                                        const Submission& submission,
+                                                        base::Seq seq);
   void take_from_cause(const core::Envelope& cause, core::Envelope& envelope);
   void follow_question(const Principal& caller, const core::Envelope& question,
                        core::Envelope& response);

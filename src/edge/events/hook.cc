@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/secrets/secrets.h"
 #include "base/size.h"
 #include "base/text.h"
 #include "edge/answers/receipt.h"
@@ -141,7 +142,9 @@ void GithubHook::delegate(const Asker& asker, const Event& event, const EventRou
   const auto supervisor = find_supervisor(*asker.context, options_.supervisor);
   const auto warn = [&event, warn = options_.warn](const Error& error) {
     if (warn) {
-      warn("the event " + event.type + " " + event.id +
+      base::Looks looks;
+      warn("the event " + event.type + " " +
+           base::without_secrets(event.id, header_bytes_max, looks) +
            " of GitHub is not delegated: " + error.detail);
     }
   };

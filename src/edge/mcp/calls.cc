@@ -34,6 +34,17 @@ bool can_be_asked(const ClientCapabilities& can, const Question& question) {
   return by_url ? can.elicitation_url : can.elicitation;
 }
 
+// What it keeps of its client's words.
+uint64_t bytes_of(const OpenCall& call) {
+  uint64_t bytes = call.id.size() + call.name.size() + call.arguments.size() + call.state.size() +
+                   call.progress_token.size() + call.client.name.size() +
+                   call.client.traceparent.size() + call.client.tracestate.size();
+  for (const auto& [key, answer] : call.answers) {
+    bytes += key.size() + answer.size();
+  }
+  return bytes;
+}
+
 }  // namespace
 
 void Calls::start(ResponseStream& stream, const RpcMessage& message, const Client& client,
@@ -75,7 +86,13 @@ void Calls::start(ResponseStream& stream, const RpcMessage& message, const Clien
                                      "what was given for this very request: start anew"}));
     return;
   }
+  call.held = bytes_of(call);
+  if (!state_.may_hold(client.principal, call.held)) {
+    transport_.answer(stream, error_text(call.id, {limit_reached, std::string(held_too_much)}));
+    return;
+  }
   counts_.add(client.principal);
+  state_.held.add(client.principal, call.held);
   stream.calls.insert(call.number);
   if (session != nullptr) {
     session->calls[call.id] = call.number;
@@ -172,7 +189,11 @@ void Calls::drop(OpenCall& call, Host::Outcome outcome) {
     state_.host.called(call.name, outcome);
   }
   state_.waits.remove(call.timer);
+  for (const Waits::Id timer : call.timers) {
+    state_.waits.remove(timer);
+  }
   counts_.remove(call.client.principal);
+  state_.held.remove(call.client.principal, call.held);
   if (ResponseStream* const stream = state_.streams.find(call.stream)) {
     stream->calls.erase(call.number);
   }
@@ -351,10 +372,14 @@ void Calls::take_response(McpSession& session, const RpcMessage& message) {
   if (call == nullptr) {
     return;  // nobody asked this, or the call is over
   }
-  if (message.result) {
-    call->answers[asked.mapped().key] = message.result.raw();
+  const std::string_view said = message.result.raw();
+  if (message.result && state_.may_hold(call->client.principal, said.size())) {
+    call->answers[asked.mapped().key] = said;
+    call->held += said.size();
+    state_.held.add(call->client.principal, said.size());
   } else {
-    // The client answered with an error: that counts as if its user had cancelled the form.
+    // The client answered with an error, or says too much: that counts as if its user had cancelled
+    // the form.
     call->answers[asked.mapped().key] = R"({"action":"cancel"})";
   }
   if (--call->questions == 0) {

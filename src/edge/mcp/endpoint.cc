@@ -2,6 +2,7 @@
 #include "edge/mcp/endpoint.h"
 
 #include <array>
+#include <utility>
 
 #include "edge/api/context.h"
 #include "edge/mcp/server.h"
@@ -31,6 +32,9 @@ class ApiHost final : public Host {
     return context_.server->has_room(connection);
   }
   void close(net::ConnectionId connection) override { context_.server->close(connection, 0, {}); }
+  void later(const Principal& principal, std::function<void()> act) override {
+    context_.deferred.push(caller_id(principal), std::move(act));
+  }
   bool is_current(const Principal& principal) const override {
     return edge::is_current(context_.broker.machine(), principal);
   }
@@ -58,6 +62,8 @@ Endpoint::Endpoint(Context& context, Options options)
                             [this] { return static_cast<double>(server_->sessions()); }});
   context.gauges.push_back({"parley_mcp_streams", "MCP requests and streams that are open.",
                             [this] { return static_cast<double>(server_->streams()); }});
+  context.gauges.push_back({"parley_mcp_held_bytes", "Bytes of MCP calls that are not answered.",
+                            [this] { return static_cast<double>(server_->held_bytes()); }});
 }
 
 Endpoint::~Endpoint() = default;

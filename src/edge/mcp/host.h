@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string_view>
 #include <vector>
 
@@ -23,6 +24,8 @@ class Host {
   virtual bool has_room(net::ConnectionId connection) const = 0;
   virtual void close(net::ConnectionId connection) = 0;
 
+  // Does it in a later turn, with others that wait for theirs: the principals take turns.
+  virtual void later(const Principal& principal, std::function<void()> act) = 0;
   // Whether the principal's token is still good.
   virtual bool is_current(const Principal& principal) const = 0;
   // The principal waits for an answer, which counts as a sign of life.

@@ -322,12 +322,54 @@ TEST_F(McpServer, ASubscriberHearsOfItsOwnSpelling) {
   turn();
   EXPECT_TRUE(has(text(stream), R"("uri":"test://threads/feature:login")"));
   EXPECT_TRUE(has(text(stream), R"("uri":"test://threads/feature%3alogin")"));
+  const auto third = post(session, subscribe_text("test://thr%65ads/feature:login"));
+  EXPECT_TRUE(has(text(third), "-31000") || has(text(third), "-32602")) << text(third);
+  EXPECT_TRUE(has(text(post(session, subscribe_text("test://threads/featur%65:login"))), "-31000"));
   post(session, subscribe_text("test://threads/feature%3alogin", "unsubscribe"));
   EXPECT_TRUE(server_.has_subscribers());
   post(session, subscribe_text("test://threads/feature:login", "unsubscribe"));
   EXPECT_FALSE(server_.has_subscribers());
   const std::string long_uri = "test://threads/" + std::string(Limits{}.uri_bytes_max, 'x');
   EXPECT_TRUE(has(text(post(session, subscribe_text(long_uri))), "-32602"));
+}
+
+// A turn sends some of the notices, and a client that takes none keeps nobody from theirs.
+TEST_F(McpServer, SubscribersTakeTurns) {
+  constexpr int threads = 40;
+  server_.add({.templates = {{.uri = "test://threads/{id}",
+                              .name = "thread",
+                              .title = {},
+                              .description = {},
+                              .read = [](const CallContext&) {},
+                              .subscribable = true}}});
+  const auto uri = [](int n) { return "test://threads/t" + std::to_string(n); };
+  std::vector<net::ConnectionId> streams;
+  for (int n = 0; n < 20; ++n) {
+    const Headers session = begin();
+    for (int each = 0; each < threads; ++each) {
+      post(session, subscribe_text(uri(each)));
+    }
+    streams.push_back(ask("GET", session, ""));
+  }
+  for (int each = 0; each < threads; ++each) {
+    server_.updated(caller_.workspace, "ana", uri(each));
+  }
+  const auto told = [&] {
+    size_t count = 0;
+    for (const net::ConnectionId stream : streams) {
+      for (size_t at = 0; (at = text(stream).find("resources/updated", at)) != std::string::npos;
+           ++at) {
+        ++count;
+      }
+    }
+    return count;
+  };
+  EXPECT_EQ(server_.on_turn(clock_.now()), clock_.now()) << "more is to be sent";
+  EXPECT_GE(told(), 200u);
+  EXPECT_LE(told(), 300u);
+  for (int turns = 0; turns < 10 && server_.on_turn(clock_.now()) == clock_.now(); ++turns) {
+  }
+  EXPECT_EQ(told(), size_t{threads} * streams.size());
 }
 
 class McpFewSubscriptions : public McpServer {
@@ -476,6 +518,7 @@ class McpAnyOrder : public McpServer {
     pass(base::hours(2));
     EXPECT_EQ(server_.streams(), 0u);
     EXPECT_EQ(server_.sessions(), 0u);
+    EXPECT_EQ(server_.held_bytes(), 0u);
     EXPECT_FALSE(server_.has_subscribers());
     EXPECT_TRUE(std::ranges::all_of(waiting_, &mcp::CallHandle::is_over));
   }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -69,6 +70,16 @@ std::optional<EventId> read_event_id(std::string_view text) {
 }
 
 }  // namespace
+
+// What came in one array. Each message has a turn of its own: some read a megabyte.
+struct LegacyProtocol::Batch {
+  Principal principal;
+  uint64_t session = 0;
+  uint64_t stream = 0;  // 0: nothing is to be answered
+  std::vector<std::string> messages{};
+  size_t done = 0;
+  uint64_t held = 0;
+};
 
 void LegacyProtocol::initialize(const HttpRequest& request, const RpcMessage& message) {
   if (!message.text_param("protocolVersion")) {
@@ -154,6 +165,10 @@ void LegacyProtocol::post(const HttpRequest& request, Json body) {
   if (!messages) {
     return;
   }
+  if (messages->size() > 1 && !state_.may_hold(request.principal, body.raw().size())) {
+    transport_.refuse(request.exchange, too_many, {limit_reached, std::string(held_too_much)});
+    return;
+  }
   const auto requests = static_cast<size_t>(
       std::ranges::count(*messages, RpcMessage::Kind::request, &RpcMessage::kind));
   ResponseStream* stream = nullptr;
@@ -171,11 +186,42 @@ void LegacyProtocol::post(const HttpRequest& request, Json body) {
   if (stream == nullptr || session->is_old_transport) {
     state_.host.respond(request.exchange, {.status = 202, .content_type = {}});
   }
-  for (const RpcMessage& message : *messages) {
-    if (stream != nullptr || message.kind != RpcMessage::Kind::request) {
-      receive(*session, stream, message);
-    }
+  if (messages->size() > 1) {
+    begin_batch(*session, stream, body);
+  } else if (stream != nullptr || messages->front().kind != RpcMessage::Kind::request) {
+    receive(*session, stream, messages->front());
   }
+}
+
+void LegacyProtocol::begin_batch(const McpSession& session, const ResponseStream* stream,
+                                 Json body) {
+  const auto batch = std::make_shared<Batch>();
+  batch->principal = session.client.principal;
+  batch->session = session.number;
+  batch->stream = stream == nullptr ? 0 : stream->number;
+  for (const Json each : body.elements()) {
+    batch->messages.emplace_back(each.raw());
+  }
+  state_.held.add(batch->principal, body.raw().size());
+  batch->held = body.raw().size();
+  go_on(batch);
+}
+
+void LegacyProtocol::go_on(const std::shared_ptr<Batch>& batch) {
+  McpSession* const session = state_.sessions.find(batch->session);
+  ResponseStream* const stream = state_.streams.find(batch->stream);
+  lib::JsonDocument document;
+  const auto json = document.parse(batch->messages[batch->done++]);
+  const auto message = json ? read_message(*json) : std::unexpected(Unreadable{});
+  if (session != nullptr && message &&
+      (stream != nullptr || message->kind != RpcMessage::Kind::request)) {
+    receive(*session, stream, *message);
+  }
+  if (session == nullptr || batch->done == batch->messages.size()) {
+    state_.held.remove(batch->principal, batch->held);
+    return;
+  }
+  state_.host.later(batch->principal, [this, batch] { go_on(batch); });
 }
 
 // A message of a session. `stream` is there for a request, and may be gone for what comes after
@@ -275,8 +321,9 @@ void LegacyProtocol::subscribe(McpSession& session, ResponseStream& stream,
              state_.subscriptions.count(session.number) >=
                  state_.options.limits.subscriptions_max) {
     return refused({limit_reached, "too many subscriptions (mcp.subscriptions_max)"});
-  } else {
-    state_.subscriptions.add(session.number, session.client.principal, found->uri, *uri);
+  } else if (!state_.subscriptions.add(session.number, session.client.principal, found->uri,
+                                       *uri)) {
+    return refused({limit_reached, "this resource is subscribed to in two spellings already"});
   }
   sessions_.save(session);
   transport_.answer(stream, result_text(message.id, ""));

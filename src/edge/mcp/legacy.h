@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -32,9 +33,13 @@ class LegacyProtocol {
   void delete_session(const HttpRequest& request);
 
  private:
+  struct Batch;
   std::optional<std::vector<RpcMessage>> read_messages(const HttpRequest& request,
                                                        const McpSession& session, lib::Json body);
   void initialize(const HttpRequest& request, const RpcMessage& message);
+  // Takes the messages of an array one after the other, in the turns of its sender.
+  void begin_batch(const McpSession& session, const ResponseStream* stream, lib::Json body);
+  void go_on(const std::shared_ptr<Batch>& batch);
   void receive(McpSession& session, ResponseStream* stream, const RpcMessage& message);
   void receive_notification(const McpSession& session, const RpcMessage& message);
   void receive_request(McpSession& session, ResponseStream& stream, const RpcMessage& message);

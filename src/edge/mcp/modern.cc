@@ -151,8 +151,9 @@ void ModernProtocol::listen(const HttpRequest& request, const RpcMessage& messag
   if (!uris.empty()) {
     out.key("resourceSubscriptions").array();
     for (const auto& [spelling, uri] : uris) {
-      state_.subscriptions.add(stream.number, request.principal, uri, spelling);
-      out.text(spelling);
+      if (state_.subscriptions.add(stream.number, request.principal, uri, spelling)) {
+        out.text(spelling);  // what is not named here is not listened to
+      }
     }
     out.end_array();
   }

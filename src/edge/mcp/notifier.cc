@@ -49,7 +49,7 @@ void Notifier::list_changed(ChangeNotice::Kind list) {
 
 void Notifier::send_due() {
   if (std::exchange(state_.notices_due, false)) {
-    state_.subscriptions.flush([this](uint64_t subscriber, const ChangeNotice& notice) {
+    state_.notices_due = state_.subscriptions.flush([this](uint64_t subscriber, const ChangeNotice& notice) {
       return send(subscriber, notice);
     });
   }

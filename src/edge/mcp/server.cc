@@ -155,6 +155,9 @@ base::Time Server::on_turn(base::Time now) {
     calls_.end_unanswered(now);
     next_sweep_ = now + sweep_interval;
   }
+  if (state_.notices_due) {
+    return now;
+  }
   return is_idle ? state_.waits.next() : std::min(state_.waits.next(), next_sweep_);
 }
 

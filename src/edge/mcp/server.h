@@ -56,8 +56,8 @@ class Server {
 
   size_t sessions() const { return state_.sessions.size(); }
   size_t streams() const { return state_.streams.size(); }
-  // For what is to be done later, on this thread.
-  Waits& waits() { return state_.waits; }
+  // What the open calls of all principals keep.
+  uint64_t held_bytes() const { return state_.held.all(); }
   base::Time now() const { return state_.now(); }
 
  private:

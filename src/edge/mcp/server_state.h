@@ -11,6 +11,7 @@
 #include "edge/mcp/host.h"
 #include "edge/mcp/limits.h"
 #include "edge/mcp/tables/mcp_sessions.h"
+#include "edge/mcp/tables/principal_counts.h"
 #include "edge/mcp/tables/response_streams.h"
 #include "edge/mcp/tables/saved_sessions.h"
 #include "edge/mcp/tables/subscriptions.h"
@@ -19,6 +20,11 @@
 #include "net/server.h"
 
 namespace parley::edge::mcp {
+
+// Why, where a principal may hold no more.
+inline constexpr std::string_view held_too_much =
+    "the calls that are not answered yet hold too much together (mcp.held_bytes_max): wait for some "
+    "of their answers";
 
 struct ServerOptions {
   std::string version;  // of the program
@@ -41,6 +47,10 @@ struct ServerState {
 
   base::Time now() const { return clock.now(); }
   uint64_t next_number() { return ++last_number; }
+  // Whether the principal may hold so much more until its calls are answered.
+  bool may_hold(const Principal& principal, uint64_t bytes) const {
+    return held.of(principal) + bytes <= options.limits.held_bytes_max;
+  }
   // Name and version of this server, as a JSON object.
   std::string server_info() const;
   // A result of the modern era, which says of what type it is and who gives it.
@@ -52,6 +62,7 @@ struct ServerState {
   ServerOptions options;
   Catalog catalog;
   Waits waits;
+  PrincipalCounts held;  // bytes: Limits::held_bytes_max
   uint64_t last_number;  // of sessions, streams and calls
   ResponseStreams streams;
   McpSessions sessions;

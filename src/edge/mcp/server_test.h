@@ -4,10 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include <deque>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "edge/mcp/fixtures/fixtures.h"
@@ -40,6 +43,9 @@ class Wire final : public Host {
   }
   bool has_room(net::ConnectionId) const override { return room; }
   void close(net::ConnectionId connection) override { closed.insert(connection); }
+  void later(const Principal&, std::function<void()> act) override {
+    deferred.push_back(std::move(act));
+  }
   bool is_current(const Principal& principal) const override {
     return !gone.contains(principal.name);
   }
@@ -51,6 +57,7 @@ class Wire final : public Host {
   std::set<net::ConnectionId> closed;
   std::set<std::string> gone;
   std::vector<Outcome> outcomes;
+  std::deque<std::function<void()>> deferred;
   bool room = true;
 };
 
@@ -68,9 +75,9 @@ class McpServer : public testing::Test {
                             }}}});
   }
 
-  // Each request has a connection of its own, whose number this returns.
-  net::ConnectionId ask(std::string_view method, const Headers& headers, std::string_view body,
-                        std::string_view query = {}, Server* to = nullptr) {
+  // Each request has a connection of its own, whose number this returns. No turn ends.
+  net::ConnectionId send(std::string_view method, const Headers& headers, std::string_view body,
+                         std::string_view query = {}, Server* to = nullptr) {
     net::Request request;
     request.method = method;
     request.path = "/mcp";
@@ -81,8 +88,13 @@ class McpServer : public testing::Test {
       return at == headers.end() ? std::string_view{} : std::string_view(at->second);
     };
     (to != nullptr ? *to : server_).on_request({++connection_, 1}, request, caller_);
-    turn();
     return connection_;
+  }
+  net::ConnectionId ask(std::string_view method, const Headers& headers, std::string_view body,
+                        std::string_view query = {}, Server* to = nullptr) {
+    const net::ConnectionId connection = send(method, headers, body, query, to);
+    turn();
+    return connection;
   }
   net::ConnectionId post(const Headers& headers, std::string_view body, std::string_view query = {},
                          Server* to = nullptr) {
@@ -91,7 +103,12 @@ class McpServer : public testing::Test {
   const net::Response& answer(net::ConnectionId connection) { return wire_.answered[connection]; }
   const std::string& text(net::ConnectionId connection) { return wire_.answered[connection].body; }
   bool is_answered(net::ConnectionId connection) { return wire_.answered.contains(connection); }
-  void turn() { server_.on_turn(clock_.now()); }
+  void turn() {
+    for (; !wire_.deferred.empty(); wire_.deferred.pop_front()) {
+      wire_.deferred.front()();
+    }
+    server_.on_turn(clock_.now());
+  }
   void pass(base::Duration time) {
     clock_.advance(time);
     turn();

@@ -64,6 +64,14 @@ void Transport::answer(ResponseStream& stream, Outgoing answer, int status) {
     return;
   }
   --stream.unanswered;
+  if (stream.is_batch && !stream.is_events &&
+      !state_.may_hold(stream.principal, answer.text.size())) {
+    begin_events(stream);  // a client that takes events gets these answers one by one
+    if (!stream.is_events) {
+      give_up(stream);
+      return;
+    }
+  }
   if (stream.is_events) {
     if (!answer.text.empty()) {
       send_event(stream, answer);
@@ -75,6 +83,8 @@ void Transport::answer(ResponseStream& stream, Outgoing answer, int status) {
   }
   if (stream.is_batch) {
     if (!answer.text.empty()) {
+      stream.answers_bytes += answer.text.size();
+      state_.held.add(stream.principal, answer.text.size());
       stream.answers.push_back(std::move(answer));
     }
     if (stream.unanswered > 0) {
@@ -96,6 +106,14 @@ void Transport::answer(ResponseStream& stream, Outgoing answer, int status) {
       response.content_type.clear();
     }
     state_.host.respond(*done->exchange, std::move(response));
+  }
+}
+
+// The answers of a batch are too large to be kept until the last one is there.
+void Transport::give_up(ResponseStream& stream) {
+  const auto ended = retire(stream);
+  if (ended->exchange) {
+    refuse(*ended->exchange, too_many, {limit_reached, std::string(held_too_much)});
   }
 }
 
@@ -137,6 +155,7 @@ void Transport::begin_events(ResponseStream& stream) {
     append_event_data(priming, "");
     state_.host.send(stream.exchange->connection, priming);
   }
+  state_.held.remove(stream.principal, std::exchange(stream.answers_bytes, 0));
   for (const Outgoing& each : std::exchange(stream.answers, {})) {
     send_event(stream, each);
   }
@@ -175,9 +194,14 @@ void Transport::send_event(ResponseStream& stream, const Outgoing& answer) {
 }
 
 // A client that comes back asks for what it missed, so the newest events of a session are kept. One
-// that is larger than the limit is kept alone.
+// that is larger than the limit is kept alone, where its principal's sessions keep little besides.
 void Transport::keep_event(McpSession& session, KeptEvent event) const {
   const Limits& limits = state_.options.limits;
+  if (event.text.size() > limits.kept_bytes_max &&
+      state_.sessions.kept_bytes_of(session.client.principal) + event.text.size() >
+          limits.kept_bytes_of_principal_max) {
+    return;
+  }
   session.kept_bytes += event.text.size();
   session.kept.push_back(std::move(event));
   while (session.kept.size() > limits.kept_events_max ||
@@ -202,6 +226,7 @@ std::unique_ptr<ResponseStream> Transport::retire(ResponseStream& stream) {
     session->stream = session->stream == retired->number ? 0 : session->stream;
   }
   state_.subscriptions.forget(retired->number);
+  state_.held.remove(retired->principal, std::exchange(retired->answers_bytes, 0));
   for (const uint64_t call : std::exchange(retired->calls, {})) {
     cancel_(call);
   }

@@ -55,6 +55,7 @@ class Transport {
   }
 
  private:
+  void give_up(ResponseStream& stream);
   void send_event(ResponseStream& stream, const Outgoing& message);
   void keep_event(McpSession& session, KeptEvent event) const;
   static std::string event_id(const ResponseStream& stream, const McpSession& session);

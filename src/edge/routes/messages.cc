@@ -25,10 +25,18 @@ using lib::JsonWriter;
 constexpr uint64_t batch_max = 1'000;
 constexpr Duration wait_max = base::minutes(10);
 
+// Of the receipts in one answer that name each recipient; those behind count them.
+constexpr size_t listed_bytes_max = 256 * 1024;
+
 // The outcomes of a batch, as they come in; the answer leaves with the last.
 struct BatchAnswer {
   std::vector<std::string> results;
   size_t left = 0;
+  size_t bytes = 0;
+
+  Recipients recipients() const {
+    return bytes < listed_bytes_max ? Recipients::listed : Recipients::counted;
+  }
 };
 
 std::string joined(const BatchAnswer& batch) {
@@ -77,8 +85,9 @@ void send_batch(Call& call, const dialect::Codec& codec, const Submission& submi
         [batch, at, asker = speaking(call, codec)](const core::Outcome& outcome,
                                                    std::span<const core::Effect>) {
           batch->results[at] =
-              outcome ? receipt_text(asker.broker(), asker.caller, *outcome, Recipients::listed)
+              outcome ? receipt_text(asker.broker(), asker.caller, *outcome, batch->recipients())
                       : asker.context->counted_problem(outcome.error()).body;
+          batch->bytes += batch->results[at].size();
           if (--batch->left == 0) {
             asker.respond(json_response(202, joined(*batch)));
           }

@@ -44,6 +44,7 @@ class Query {
 
 constexpr uint64_t human_seconds = 120;
 constexpr uint64_t human_seconds_max = 600;
+constexpr size_t form_bytes_max = 16 * 1024;
 constexpr std::string_view agents_shown = "50";
 constexpr std::string_view tasks_shown = "20";
 
@@ -246,6 +247,17 @@ void Tools::ask_user(const CallContext& context, const std::string& question,
     return tool_json(text);
   };
   const std::string_view given = context.answer("answer");
+  size_t bytes = question.size();
+  for (const std::string& option : options) {
+    bytes += option.size();
+  }
+  if (bytes > form_bytes_max) {
+    context.call.done(tool_error(Code::bad_arguments,
+                                 "a question to the user, with its options, has at most " +
+                                     std::to_string(form_bytes_max) +
+                                     " bytes; name a human in `to` to send a longer one"));
+    return;
+  }
   if (given.empty()) {
     std::string schema;
     JsonWriter out(schema);
@@ -260,11 +272,11 @@ void Tools::ask_user(const CallContext& context, const std::string& question,
     }
     out.end_object().end_object().key("required").array().plain("answer").end_array().end_object();
     // In the legacy era the call waits here for the answer, so it needs an end. In the modern era
-    // the call ends with the question, and this does nothing.
-    server_.waits().add(server_.now() + base::seconds(static_cast<int64_t>(seconds)),
-                        [call = context.call, seconds, unanswered] {
-                          call.done(unanswered("none within " + std::to_string(seconds) + " s"));
-                        });
+    // the call ends with the question, and this with it.
+    context.call.at(server_.now() + base::seconds(static_cast<int64_t>(seconds)),
+                    [call = context.call, seconds, unanswered] {
+                      call.done(unanswered("none within " + std::to_string(seconds) + " s"));
+                    });
     notify_progress(context.call, seconds, "waiting for the user");
     context.call.ask({mcp::form("answer", question, schema)});
     return;

@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "base/text.h"
 #include "lib/json_writer.h"
 #include "net/uri.h"
 
@@ -23,6 +24,7 @@ using mcp::tool_json;
 constexpr uint64_t wait_seconds_max = 300;
 constexpr uint64_t wait_seconds = 30;
 constexpr uint64_t inbox_limit = 20;
+constexpr size_t asked_bytes_max = 128;    // of the name of who is asked, in texts of progress
 constexpr uint64_t progress_seconds = 5;  // between two notifications of progress
 
 std::string path_to(std::string_view collection, std::string_view id, std::string_view below = {}) {
@@ -122,7 +124,7 @@ void Tools::notify_progress(const CallHandle& call, uint64_t seconds, std::strin
     return;
   }
   const base::Time next = server_.now() + base::seconds(progress_seconds);
-  server_.waits().add(next, [this, call, seconds, what = std::move(what), passed]() mutable {
+  call.at(next, [this, call, seconds, what = std::move(what), passed]() mutable {
     const uint64_t now = passed + progress_seconds;
     call.progress(static_cast<double>(now), static_cast<double>(seconds), what);
     notify_progress(call, seconds, std::move(what), now);
@@ -209,7 +211,8 @@ void Tools::ack_message(const CallContext& context) {
 // An answer that does not come in time is no failure: it will be in the inbox.
 void Tools::question(const Caller& caller, std::string body, uint64_t seconds,
                      std::string_view asked, Write write) {
-  notify_progress(caller.call, seconds, "waiting for " + std::string(asked));
+  notify_progress(caller.call, seconds,
+                  "waiting for " + std::string(base::cut(asked, asked_bytes_max)));
   call_api(
       caller,
       {.method = "POST",

@@ -20,8 +20,9 @@ std::expected<std::string_view, Error> Records::read(Seq seq) {
   if (!fetched) {
     return std::unexpected(fetched.error());
   }
-  fetched_ = std::move(*fetched);
-  return std::string_view(fetched_);
+  cold_bytes_ += fetched->size();
+  warm_.add(seq, std::move(*fetched));  // who asks once often asks again
+  return warm_.find(seq);
 }
 
 void Records::warm(const std::vector<Seq>& seqs, Done done) {

@@ -51,6 +51,7 @@ class Records {
 
   // How often `read` had to read the disk, and how many were read by the journal's thread.
   uint64_t cold_reads() const { return cold_reads_; }
+  uint64_t cold_bytes() const { return cold_bytes_; }
   uint64_t warmed() const { return warmed_; }
 
  private:
@@ -63,8 +64,8 @@ class Records {
   RecentRecords recent_;
   WarmRecords warm_;
   std::deque<Warming> warming_;  // in the order of what was asked of the journal
-  std::string fetched_;          // the newest that was read from the disk
   uint64_t cold_reads_ = 0;
+  uint64_t cold_bytes_ = 0;
   uint64_t warmed_ = 0;
 };
 

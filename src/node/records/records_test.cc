@@ -34,7 +34,17 @@ TEST(Records, AreReadFromTheDiskOnlyWhereTheyAreNotInMemory) {
   EXPECT_EQ(bench.records.read(Seq{1}), "record 1");
   EXPECT_FALSE(bench.records.read(Seq{3}));
   EXPECT_EQ(bench.records.cold_reads(), 2u);
-  EXPECT_FALSE(bench.records.is_warm(Seq{1})) << "one that was read is not kept";
+}
+
+// A batch may follow from one old message a thousand times.
+TEST(Records, OneThatWasReadIsKeptForWhoAsksAgain) {
+  Bench bench(2, {.recent_bytes_max = 0, .warm_bytes_max = 8});
+  EXPECT_EQ(bench.records.read(Seq{1}), "record 1");
+  EXPECT_EQ(bench.records.read(Seq{1}), "record 1");
+  EXPECT_EQ(bench.records.cold_reads(), 1u);
+  EXPECT_EQ(bench.records.cold_bytes(), 8u);
+  EXPECT_EQ(bench.records.read(Seq{2}), "record 2");
+  EXPECT_FALSE(bench.records.is_warm(Seq{1})) << "no more is kept than the limit";
 }
 
 TEST(Records, WhoWarmsSeveralIsToldOnceInTheOrderOfAsking) {

@@ -74,6 +74,12 @@ void CallHandle::log(Level level, std::string_view logger, std::string_view data
   calls_->transport_.send(*stream, notification_text("notifications/message", params));
 }
 
+void CallHandle::at(base::Time when, std::function<void()> act) const {
+  if (OpenCall* const call = calls_->find(id_)) {
+    call->timers.push_back(calls_->state_.waits.add(when, std::move(act)));
+  }
+}
+
 void CallHandle::on_cancel(std::function<void()> undo) const {
   if (OpenCall* const call = calls_->find(id_)) {
     call->undo = std::move(undo);

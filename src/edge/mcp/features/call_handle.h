@@ -67,6 +67,9 @@ class CallHandle {
   bool wants_progress() const;
   void log(Level level, std::string_view logger, std::string_view data_json) const;
 
+  // Runs then, unless the call is over before.
+  void at(base::Time when, std::function<void()> act) const;
+
   // Runs once if the client cancels the call, or is gone and that counts as such; not after `done`.
   // The last one given counts.
   void on_cancel(std::function<void()> undo) const;

@@ -94,6 +94,17 @@ void McpSessions::erase(const McpSession& session) {
   by_id_.erase(std::string(session.id));
 }
 
+uint64_t McpSessions::kept_bytes_of(const Principal& principal) const {
+  const auto own = by_principal_.find({principal.workspace, principal.ref});
+  uint64_t bytes = 0;
+  if (own != by_principal_.end()) {
+    for (const McpSession* const session : own->second) {
+      bytes += session->kept_bytes;
+    }
+  }
+  return bytes;
+}
+
 McpSessions::Room McpSessions::room_for(const Principal& principal) const {
   const auto room = [](const std::vector<McpSession*>& all) {
     McpSession* const oldest = *std::ranges::min_element(all, is_longer_idle);

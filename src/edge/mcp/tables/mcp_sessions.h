@@ -46,6 +46,9 @@ class McpSessions {
   };
   Room room_for(const Principal& principal) const;
 
+  // Of the events that the principal's sessions keep.
+  uint64_t kept_bytes_of(const Principal& principal) const;
+
   size_t size() const { return by_id_.size(); }
   const ById& all() const { return by_id_; }
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "base/check.h"
 #include "edge/principal.h"
 
 namespace parley::edge::mcp {
@@ -16,10 +17,24 @@ class PrincipalCounts {
     const auto at = counts_.find(key(principal));
     return at == counts_.end() ? 0 : at->second;
   }
-  void add(const Principal& principal) { ++counts_[key(principal)]; }
-  void remove(const Principal& principal) {
+  uint64_t all() const { return all_; }
+  void add(const Principal& principal, uint64_t count = 1) {
+    if (count > 0) {
+      all_ += count;
+      counts_[key(principal)] += count;
+    }
+  }
+  // No more than it has.
+  void remove(const Principal& principal, uint64_t count = 1) {
+    if (count == 0) {
+      return;
+    }
     const auto at = counts_.find(key(principal));
-    if (--at->second == 0) {
+    CHECK(at != counts_.end());
+    CHECK(at->second >= count);
+    at->second -= count;
+    all_ -= count;
+    if (at->second == 0) {
       counts_.erase(at);
     }
   }
@@ -29,6 +44,7 @@ class PrincipalCounts {
   static Key key(const Principal& principal) { return {principal.workspace, principal.ref}; }
 
   std::map<Key, uint64_t> counts_;
+  uint64_t all_ = 0;
 };
 
 }  // namespace parley::edge::mcp

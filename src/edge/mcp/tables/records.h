@@ -67,7 +67,7 @@ struct McpSession {
   std::set<uint64_t> streams{};   // all that are open
   base::Time used;                // by a request
   std::deque<KeptEvent> kept;
-  size_t kept_bytes = 0;
+  uint64_t kept_bytes = 0;
   // A question to the client that is not answered yet.
   struct Asked {
     uint64_t call;
@@ -95,6 +95,7 @@ struct ResponseStream {
   bool is_batch = false;
   size_t unanswered = 0;
   std::vector<Outgoing> answers{};  // of a batch, until all are there
+  uint64_t answers_bytes = 0;       // of those: ServerState::held has them
   std::set<uint64_t> calls{};
   uint64_t last_event = 0;
   base::Time last_sent;  // when something was sent last, or the client hung up
@@ -124,7 +125,9 @@ struct OpenCall {
   std::function<void()> undo{};  // runs when the call is cancelled
   size_t questions = 0;          // to the client, not answered yet
   base::Time asked_at{};
+  uint64_t held = 0;       // bytes of all of this: ServerState::held has them
   Waits::Id timer = 0;     // when the answer becomes a stream of events
+  std::vector<Waits::Id> timers{};  // what the function waits for; removing a past one does nothing
   bool is_acting = false;  // its handler runs now, and uses this record
   bool is_over = false;    // it is answered; the record goes when the handler has returned
 };

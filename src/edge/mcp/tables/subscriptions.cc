@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "edge/mcp/tables/subscriptions.h"
 
+#include <algorithm>
+#include <ranges>
+
 namespace parley::edge::mcp {
 
-void Subscriptions::add(uint64_t subscriber, const Principal& owner, std::string_view uri,
+bool Subscriptions::add(uint64_t subscriber, const Principal& owner, std::string_view uri,
                         std::string_view spelling) {
+  constexpr ptrdiff_t spellings_max = 2;
   Subscriber& who = subscribers_[subscriber];
+  if (!who.uris.contains(spelling) &&
+      std::ranges::count(who.uris | std::views::values, uri) >= spellings_max) {
+    return false;
+  }
   who.workspace = owner.workspace;
   who.agent = owner.name;
   // Two spellings of one URI are two subscriptions: the client unsubscribes from each.
@@ -13,6 +21,7 @@ void Subscriptions::add(uint64_t subscriber, const Principal& owner, std::string
     listeners_[{owner.workspace, std::string(uri)}][owner.name].insert(
         {subscriber, std::string(spelling)});
   }
+  return true;
 }
 
 void Subscriptions::unlist(uint64_t subscriber, const Subscriber& who, const std::string& spelling,
@@ -101,13 +110,32 @@ std::vector<std::string> Subscriptions::of(uint64_t subscriber) const {
   return uris;
 }
 
-void Subscriptions::flush(const Send& send) {
-  for (auto at = notices_.begin(); at != notices_.end();) {
-    const uint64_t subscriber = at->first;
-    // A notice that cannot be sent now stays for the next time.
-    std::erase_if(at->second, [&](const ChangeNotice& notice) { return send(subscriber, notice); });
-    at = at->second.empty() ? notices_.erase(at) : std::next(at);
+bool Subscriptions::flush(const Send& send) {
+  constexpr size_t turns_max = 256;
+  constexpr size_t sent_in_turn_max = 8;
+  if (refused_ >= notices_.size()) {
+    refused_ = 0;  // something changed since
   }
+  size_t sent = 0;
+  for (size_t turns = 0;
+       turns < turns_max && sent < turns_max && refused_ < notices_.size(); ++turns) {
+    auto at = notices_.upper_bound(flushed_);
+    at = at == notices_.end() ? notices_.begin() : at;
+    flushed_ = at->first;
+    std::set<ChangeNotice>& notices = at->second;
+    size_t now = 0;
+    // A notice that cannot be sent now stays for the next time.
+    while (now < sent_in_turn_max && !notices.empty() && send(flushed_, *notices.begin())) {
+      notices.erase(notices.begin());
+      ++now;
+    }
+    sent += now;
+    refused_ = now == 0 ? refused_ + 1 : 0;
+    if (notices.empty()) {
+      notices_.erase(at);
+    }
+  }
+  return refused_ < notices_.size();
 }
 
 }  // namespace parley::edge::mcp

@@ -20,7 +20,8 @@ class Subscriptions {
  public:
   // A URI can be written in several ways: `spelling` is that of the client, which its notices have
   // too, and `uri` is the canonical one.
-  void add(uint64_t subscriber, const Principal& owner, std::string_view uri,
+  // Of one URI a subscriber has two spellings at most: a third is not added, and false returned.
+  bool add(uint64_t subscriber, const Principal& owner, std::string_view uri,
            std::string_view spelling);
   void remove(uint64_t subscriber, std::string_view spelling);
   // Removes all subscriptions and notices of the subscriber.
@@ -38,9 +39,10 @@ class Subscriptions {
   std::vector<std::string> of(uint64_t subscriber) const;
   bool is_empty() const { return listeners_.empty(); }
 
-  // Gives `send` each notice, and drops those for which it returns true.
+  // Gives `send` some of the notices, those of each subscriber in turn, and drops those for which it
+  // returns true. Whether there are more that it was not asked about since it last took one.
   using Send = std::function<bool(uint64_t subscriber, const ChangeNotice& notice)>;
-  void flush(const Send& send);
+  bool flush(const Send& send);
 
  private:
   using ResourceKey = std::pair<core::WorkspaceId, std::string>;
@@ -62,6 +64,8 @@ class Subscriptions {
   std::map<ResourceKey, std::map<std::string, std::set<Listener>, std::less<>>> listeners_;
   std::map<uint64_t, Subscriber> subscribers_;
   std::map<uint64_t, std::set<ChangeNotice>> notices_;
+  uint64_t flushed_ = 0;  // the subscriber whose turn it was last
+  size_t refused_ = 0;    // of those in a row for whom nothing could be sent
 };
 
 }  // namespace parley::edge::mcp
