@@ -111,7 +111,7 @@ constexpr uint64_t gigabyte = uint64_t{1} << 30;
 static_assert(WebhookLimits{}.retry_max == base::minutes(5), "a help text below says so");
 
 // The broker's own keys; the rules have their table in core.
-constexpr std::array<Key, 63> table = {{
+constexpr std::array<Key, 64> table = {{
     {"allowed_hosts", Names{at<&Config::allowed_hosts>}, 0, 0,
      "names that a request may give in Host and Origin, beside the loopback ones and that of "
      "`listen`; on 0.0.0.0 all names and addresses by which the broker is reached"},
