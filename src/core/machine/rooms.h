@@ -28,6 +28,7 @@
 #include "core/limits/admission.h"
 #include "core/limits/backpressure_acts.h"
 #include "core/limits/limits_snapshot.h"
+#include "core/limits/rate_limit.h"
 #include "core/machine/room_lists.h"
 #include "core/machine/rule_acts.h"
 #include "core/machine/send.h"
@@ -43,10 +44,11 @@ namespace parley::core {
 
 // What time brings about, in this order, before a command acts.
 using TimeSteps =
-    Steps<Step<relieve_all, relief_due>, Step<advance_deliveries, deliveries_due>,
-          Step<advance_threads, threads_due>, Step<advance_sessions, sessions_due>,
-          Step<advance_locks, locks_due>, Step<advance_dead_letters, dead_letters_due>,
-          Step<advance_requests, requests_due>, Step<advance_approvals, approvals_due>,
+    Steps<Step<relieve_all, relief_due>, Step<advance_rebooking, rebooking_due>,
+          Step<advance_deliveries, deliveries_due>, Step<advance_threads, threads_due>,
+          Step<advance_sessions, sessions_due>, Step<advance_locks, locks_due>,
+          Step<advance_dead_letters, dead_letters_due>, Step<advance_requests, requests_due>,
+          Step<advance_approvals, approvals_due>,
           Step<presence::advance, presence::due>>;
 
 // The end of each entry: who has nothing waiting for its limits any more is told so, and what is
@@ -60,7 +62,7 @@ using LastSteps = Steps<Step<relieve_drained, no_time>, Step<forget_dead_letters
 // that is added or removed, makes another format: core/machine/snapshot.h says what to do then.
 // Sessions, tasks and approvals come before the messages: those in a paused session, and those that
 // people have to approve, are in no inbox, and some give tasks.
-constexpr std::string_view snapshot_magic = "parley snapshot 7\n";
+constexpr std::string_view snapshot_magic = "parley snapshot 8\n";
 using SnapshotParts =
     Parts<Part<&Tables::agents, encode_agents, decode_agents>,
           Part<&Tables::topics, encode_topics, decode_topics>,

@@ -51,6 +51,7 @@ struct Tables {
   Tasks tasks;
   Streams streams;
   Buckets buckets;
+  Rebooking rebooking;
   Exchanges exchanges;
   WaitGraph wait_graph;
   SharedLine<Remembered> remembered;  // settled messages, by sender: oldest first
