@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "core/agents/agents_snapshot.h"
+#include "core/agents/hub.h"
 #include "core/agents/presence.h"
 #include "core/agents/registry.h"
 #include "core/conversation/lock_acts.h"
@@ -48,7 +49,7 @@ using TimeSteps =
           Step<advance_deliveries, deliveries_due>, Step<advance_threads, threads_due>,
           Step<advance_sessions, sessions_due>, Step<advance_locks, locks_due>,
           Step<advance_dead_letters, dead_letters_due>, Step<advance_requests, requests_due>,
-          Step<advance_approvals, approvals_due>,
+          Step<advance_approvals, approvals_due>, Step<advance_violations, violations_due>,
           Step<presence::advance, presence::due>>;
 
 // The end of each entry: who has nothing waiting for its limits any more is told so, and what is
@@ -79,6 +80,6 @@ using SnapshotParts =
           Whole<&Tables::broadcasts>>;
 
 // A principal is removed: `on(Context&, const Unregister&)` says what comes before and after.
-using RoomDepartures = Departures<leave_sessions, leave_locks, leave_approvals>;
+using RoomDepartures = Departures<leave_sessions, leave_locks, leave_approvals, leave_violations>;
 
 }  // namespace parley::core
