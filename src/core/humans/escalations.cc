@@ -22,8 +22,16 @@ std::string_view cause_name(EscalationCause cause) {
   return "unknown";
 }
 
+uint64_t Escalations::add(Escalation escalation, uint64_t max) {
+  if (escalation.question.n != 0) {
+    reviews_.emplace(escalation.agent, escalation.question);
+  }
+  return cases_.add(std::move(escalation), max);
+}
+
 void Escalations::resolve(uint64_t id, std::string_view resolution, std::string_view by, Time at) {
   CHECK(!by.empty());
+  reviews_.erase({find(id)->agent, find(id)->question});
   cases_.change(id, [&](Escalation& escalation) {
     escalation.resolution = resolution;
     escalation.resolved_by = by;
@@ -46,7 +54,10 @@ void Escalations::encode(Writer& out) const {
 
 bool Escalations::decode(Reader& in) {
   dropped_ = in.varint();
-  return cases_.decode(in, [](const Escalation&) { return true; });
+  return cases_.decode(in, [this](const Escalation& escalation) {
+    return !escalation.is_open() || escalation.question.n == 0 ||
+           reviews_.emplace(escalation.agent, escalation.question).second;
+  });
 }
 
 }  // namespace parley::core

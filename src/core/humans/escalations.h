@@ -34,6 +34,7 @@ struct Escalation {
   std::string agent;     // who is waiting for a solution
   std::string receiver;  // who did not deliver; may be empty
   std::string why;
+  Seq question{};  // of an answer that people should look at: what it answers
   Time since{};
   std::string resolution{};  // what was decided
   std::string resolved_by{};
@@ -48,6 +49,7 @@ struct Escalation {
     field("agent", self.agent);
     field("receiver", self.receiver);
     field("why", self.why);
+    field("question", self.question);
     field("since", self.since);
     field("resolution", self.resolution);
     field("resolved_by", self.resolved_by);
@@ -60,15 +62,17 @@ struct Escalation {
 class Escalations {
  public:
   // Gives it its id, and returns that. Beyond `max` a resolved one goes.
-  uint64_t add(Escalation escalation, uint64_t max) {
-    return cases_.add(std::move(escalation), max);
-  }
+  uint64_t add(Escalation escalation, uint64_t max);
   // Whether there may be another open one; or another one of the agent's, which has a share.
   bool has_room(const Rules& rules) const { return open() < rules.escalations_max; }
   bool has_room(const Rules& rules, std::string_view agent) const {
     return has_room(rules) && open_of(agent) < share_of(rules, rules.escalations_max);
   }
   size_t open_of(std::string_view agent) const { return cases_.open_of(agent); }
+  // Whether people are to look at an answer of the agent's to this question.
+  bool has_review(std::string_view agent, Seq question) const {
+    return reviews_.contains({std::string(agent), question});
+  }
   // There was no room for one.
   void count_dropped() { ++dropped_; }
   const Escalation* find(uint64_t id) const { return cases_.find(id); }
@@ -89,7 +93,8 @@ class Escalations {
 
  private:
   uint64_t dropped_ = 0;
-  Cases<Escalation> cases_;  // by agent
+  Cases<Escalation> cases_;                        // by agent
+  std::set<std::pair<std::string, Seq>> reviews_;  // of open ones: agent and question
 };
 
 }  // namespace parley::core

@@ -208,7 +208,7 @@ bool enter(Context& context, const Send& command, const SendPlan& plan, MessageR
   if (plan.question != none) {
     enter_answer(context, plan.question, message, command.envelope);
   }
-  escalate_for_review(context.dispatch, command.envelope, context.entry.seq,
+  escalate_for_review(context.dispatch, command.envelope, message, plan.question,
                       command.envelope.review);
   return waits || enter_task(context, command.envelope, plan.route, message, plan.question);
 }
@@ -233,7 +233,7 @@ bool enter_held(Context& context, const Send& command, const SendPlan& plan, Mes
                                                             message, plan.question);
   begin_held(context, command.envelope, message, plan.question, plan.held);
   // Nothing of what it says is known before it passes.
-  escalate_for_review(context.dispatch, command.envelope, context.entry.seq,
+  escalate_for_review(context.dispatch, command.envelope, message, plan.question,
                       "its sender wants people to look at it; it waits for its approval");
   return has_task;
 }
