@@ -93,6 +93,8 @@ constexpr const char* names[] = {
     "timer stopped",
     "timer of what waits itself",
     "timer goes on",
+    "timer of another",
+    "timer of a task that failed",
     "mark modified",
     "extension given",
     "extension in the pause",

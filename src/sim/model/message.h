@@ -74,6 +74,8 @@ struct SentMessage {
   bool is_superseded = false;              // A failure that reaches nobody: there is another try.
   Seq question;                            // That it answers, if people decide on it.
   int32_t approve_below = 0;               // People decide on answers that are less sure.
+  core::Duration timeout{};  // How long each try of its sender's request has; zero: it waits not.
+  core::OnTimeout on_timeout = core::OnTimeout::fail;
   bool timed_out = false;      // No one waits for its answer any more.
   bool memory_only = false;    // A broadcast that ends with `life` and leaves no dead letter.
   uint64_t life = 0;           // The life of the node that accepted it.

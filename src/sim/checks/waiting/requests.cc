@@ -46,6 +46,10 @@ void RequestChecks::begin(const Step& step, const core::Send& command) {
                             is_tried ? core::OnTimeout::retry : e.on_timeout,
                             0,
                             is_stage};
+    if (!is_stage) {
+      model_.messages.at(seq).timeout = timeout;
+      model_.messages.at(seq).on_timeout = model_.requests[seq].on_timeout;
+    }
     model_.coverage.count("pattern", "request");
   }
 }
@@ -118,6 +122,29 @@ void RequestChecks::start_timer(Seq seq, Seq held) {
     at->second.held = {};
     at->second.due = model_.now + at->second.left;
     model_.coverage.count("timer", "goes on");
+  }
+}
+
+// What was waited for before is waited for again, and the answer of another stops no timer.
+void RequestChecks::reassign(Seq seq, bool is_moved) {
+  SentMessage& sent = model_.messages.at(seq);
+  const auto at = model_.requests.find(seq);
+  if (at == model_.requests.end() && sent.timeout.us > 0) {
+    model_.requests[seq] = {
+        sent.sender, model_.now + sent.timeout, sent.timeout, sent.on_timeout, 0, false};
+    sent.timed_out = false;
+    sent.answered = false;
+    sent.asks = false;  // Its thread does not wait for it again.
+    model_.coverage.count("timer", "of a task that failed");
+  } else if (at != model_.requests.end() && at->second.held.n != 0 && at->second.held != seq &&
+             is_moved) {
+    Request& request = at->second;
+    request.held = {};
+    request.left = {};
+    request.pauses = false;
+    request.reported = false;
+    request.due = model_.now + request.timeout;
+    model_.coverage.count("timer", "of another");
   }
 }
 

@@ -42,6 +42,8 @@ class RequestChecks {
   bool try_again(Seq request, const std::string& by);
   // Its receiver gets more time for it.
   void extend(const Step& step, Seq request, core::Duration more);
+  // Its task goes to an agent; is_moved: another than the one who had it.
+  void reassign(Seq request, bool is_moved);
   // True when the request stands still for an answer of this agent.
   bool is_held_by(Seq request, const std::string& sender) const;
   // What is waited for, of a request whose answer `held` people do not allow.
