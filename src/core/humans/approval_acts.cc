@@ -86,18 +86,6 @@ Checked check_approvers(const ConstContext& context, const AskApproval& command)
   return {};
 }
 
-// `approve, modify`.
-std::string names_of(uint64_t options) {
-  std::string names;
-  for (uint8_t n = 0; n <= static_cast<uint8_t>(approval_decision_last); ++n) {
-    const auto each = static_cast<ApprovalDecision>(n);
-    if ((options & option_of(each)) != 0) {
-      names.append(names.empty() ? "" : ", ").append(approval_decision_name(each));
-    }
-  }
-  return names;
-}
-
 Checked check_options(const AskApproval& command) {
   if (command.options == 0 || (command.options & ~all_options) != 0) {
     return refuse(Code::bad_request, "options are some of approve, reject and modify", "/options");
@@ -210,11 +198,11 @@ void end_approval(Dispatch& dispatch, uint64_t id, const Approvals::End& how,
   const Approval& approval = *t.approvals.find(id);
   std::vector<Fact> facts = {{"approval", static_cast<int64_t>(id)},
                              {"message_id", approval.message_name()},
-                             {"decision", std::string(approval_state_name(how.state))},
+                             {"decision", std::string(approval_state_words[how.state])},
                              {"decided_by", approval.decided_by},
                              {"summary", approval.summary}};
   if (const auto option = chosen(how.state)) {
-    facts.push_back({"option", std::string(approval_decision_name(*option))});
+    facts.push_back({"option", std::string(approval_decision_words[*option])});
   }
   if (!approval.comment.empty()) {
     facts.push_back({"comment", approval.comment});
@@ -230,7 +218,7 @@ void end_approval(Dispatch& dispatch, uint64_t id, const Approvals::End& how,
                    .priority = approval.priority,
                    .facts = std::move(facts)});
   }
-  broker_topics::audit(dispatch, "approval_" + std::string(approval_state_name(how.state)),
+  broker_topics::audit(dispatch, "approval_" + std::string(approval_state_words[how.state]),
                        approval.decided_by, std::to_string(id));
   end_held(dispatch, approval, modification);
 }
@@ -409,7 +397,7 @@ Checked check(const ConstContext& context, const DecideApproval& command) {
                                          "admins may reject it");
   }
   if (!approval->is_pending()) {
-    return refuse(Code::conflict, "it is " + std::string(approval_state_name(approval->state)) +
+    return refuse(Code::conflict, "it is " + std::string(approval_state_words[approval->state]) +
                                       " by " + quoted(approval->decided_by) + " since " +
                                       base::format_time(approval->decided_at));
   }
@@ -424,9 +412,9 @@ Checked check(const ConstContext& context, const DecideApproval& command) {
   }
   if (!approval->offers(command.decision) && !(makes_room && is_maintainer(context))) {
     return refuse(Code::bad_request,
-                  std::string(approval_decision_name(command.decision)) +
+                  std::string(approval_decision_words[command.decision]) +
                       " is none of the options of this approval: choose one of " +
-                      names_of(approval->options),
+                      names_of_options(approval->options),
                   "/decision");
   }
   if (command.decision == ApprovalDecision::modify && approval->needed > 1) {

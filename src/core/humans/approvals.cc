@@ -2,7 +2,6 @@
 #include "core/humans/approvals.h"
 
 #include <algorithm>
-#include <array>
 
 #include "base/check.h"
 #include "core/model/wire.h"
@@ -17,17 +16,14 @@ bool contains(const std::vector<std::string>& names, std::string_view name) {
 
 }  // namespace
 
-std::string_view approval_state_name(ApprovalState state) {
-  constexpr std::array<std::string_view, 6> names = {"pending",  "approved", "rejected",
-                                                     "modified", "expired",  "withdrawn"};
-  static_assert(names.size() == static_cast<size_t>(approval_state_last) + 1);
-  return names[static_cast<size_t>(state)];
-}
-
-std::string_view approval_decision_name(ApprovalDecision decision) {
-  constexpr std::array<std::string_view, 4> names = {"approve", "reject", "modify", "withdraw"};
-  static_assert(names.size() == static_cast<size_t>(approval_decision_last) + 1);
-  return names[static_cast<size_t>(decision)];
+std::string names_of_options(uint64_t options) {
+  std::string names;
+  for (size_t n = 0; n < approval_options.size(); ++n) {
+    if ((options & option_of(static_cast<ApprovalDecision>(n))) != 0) {
+      names.append(names.empty() ? "" : ", ").append(approval_options[n]);
+    }
+  }
+  return names;
 }
 
 uint64_t Approvals::add(Approval approval, uint64_t max) {

@@ -107,8 +107,8 @@ void tell_of_change(Dispatch& dispatch, const Approval& approval, MessageRef mes
                                                             : static_cast<Priority>(urgency + 1),
              .facts = {{std::string(approval_fact), static_cast<int64_t>(approval.id)},
                        {"message_id", approval.message_name()},
-                       {"decision", std::string(approval_state_name(approval.state))},
-                       {"option", std::string(approval_decision_name(ApprovalDecision::modify))},
+                       {"decision", std::string(approval_state_words[approval.state])},
+                       {"option", std::string(approval_decision_words[ApprovalDecision::modify])},
                        {"decided_by", approval.decided_by},
                        {"asker", approval.asker},
                        {"comment", approval.comment},
@@ -178,7 +178,7 @@ std::string why_none(const Approval& approval) {
            " passes; it was asked for until " + base::format_time(approval.deadline);
   }
   return "the answer of " + quoted(approval.asker) + " is " +
-         std::string(approval_state_name(approval.state)) + " by " + quoted(approval.decided_by) +
+         std::string(approval_state_words[approval.state]) + " by " + quoted(approval.decided_by) +
          (approval.comment.empty() ? "" : ": " + approval.comment);
 }
 
@@ -204,7 +204,7 @@ AgentRef fail_question(Dispatch& dispatch, const Approval& approval, AgentRef se
     return none;
   }
   const AgentRef asker = t.messages.message(question).sender;
-  const std::string decision(approval_state_name(approval.state));
+  const std::string decision(approval_state_words[approval.state]);
   const std::string why = why_none(approval);
   const PendingRequest* const pending = t.pending.find_request(approval.question);
   // Others who were asked may still answer, or another answer waits for people.
@@ -261,7 +261,7 @@ void tell_of_refusal(Dispatch& dispatch, const Approval& approval,
                     .priority = approval.priority,
                     .facts = {{std::string(approval_fact), static_cast<int64_t>(approval.id)},
                               {"message_id", approval.message_name()},
-                              {"decision", std::string(approval_state_name(approval.state))},
+                              {"decision", std::string(approval_state_words[approval.state])},
                               {"decided_by", approval.decided_by},
                               {"asker", approval.asker},
                               {"detail", why_none(approval)}}};
@@ -310,7 +310,7 @@ void finish_held(Dispatch& dispatch, const Approval& approval) {
         receivers.push_back(receiver);
       }
       dispatch.withdraw(
-          ref, std::string(approval_state_name(approval.state)) + " by " + approval.decided_by);
+          ref, std::string(approval_state_words[approval.state]) + " by " + approval.decided_by);
       dispatch.pump(receiver);
     }
   }

@@ -863,7 +863,7 @@ class Script {
       std::vector<std::string> found;
       for (const auto& [id, approval] : tables().approvals.all()) {
         found.push_back(std::to_string(id) + " " + approval.asker + " " +
-                        std::string(approval_state_name(approval.state)));
+                        std::string(approval_state_words[approval.state]));
       }
       check_equal(join(words.rest()), join(found));
     } else if (what == "flags:") {

@@ -33,9 +33,8 @@ using lib::JsonWriter;
 constexpr uint64_t approvals_listed_max = 1'000;
 constexpr Duration wait_max = base::minutes(10);
 constexpr Duration look_again = base::seconds(1);
-constexpr std::array<std::string_view, 4> decisions = {"approve", "reject", "modify", "withdraw"};
-constexpr size_t options_count = 3;  // of the decisions: withdrawing is for who asked
-constexpr std::array<std::string_view, 4> priorities = {"critical", "high", "normal", "low"};
+constexpr std::array<core::Priority, core::priority_count> priorities = {
+    core::Priority::critical, core::Priority::high, core::Priority::normal, core::Priority::low};
 
 void render_names(std::string_view key, const std::vector<std::string>& names, JsonWriter& out) {
   out.key(key).array();
@@ -47,7 +46,7 @@ void render_names(std::string_view key, const std::vector<std::string>& names, J
 
 void render_approval(const Asker& asker, const Approval& approval, JsonWriter& out) {
   out.key("id").number(approval.id);
-  out.key("state").plain(core::approval_state_name(approval.state));
+  out.key("state").plain(core::approval_state_words[approval.state]);
   out.key("from").text(approval.asker).key("message_id").text(approval.message_name());
   out.key("seq").number(approval.record.n).key("summary").text(approval.summary);
   out.key("priority").plain(core::word_of(approval.priority));
@@ -55,9 +54,9 @@ void render_approval(const Asker& asker, const Approval& approval, JsonWriter& o
   render_names("approvers", approval.approvers, out);
   out.key("needed").number(approval.needed);
   out.key("options").array();
-  for (size_t n = 0; n < options_count; ++n) {
-    if (approval.offers(static_cast<ApprovalDecision>(n))) {
-      out.plain(decisions[n]);
+  for (const std::string_view option : core::approval_options) {
+    if (approval.offers(*core::approval_decision_words.find(option))) {
+      out.plain(option);
     }
   }
   out.end_array();
@@ -254,14 +253,18 @@ void list_approvals(Call& call) {
       ApprovalWalk{.asker = call, .wanted = wanted, .until = call.now() + call.duration("wait")}));
 }
 
-std::optional<core::Priority> priority_of(std::string_view word) {
-  for (const core::Priority each : {core::Priority::critical, core::Priority::high,
-                                    core::Priority::normal, core::Priority::low}) {
-    if (core::word_of(each) == word) {
-      return each;
-    }
+std::string words_of_priorities() {
+  std::vector<std::string_view> words;
+  for (const core::Priority each : priorities) {
+    words.push_back(core::word_of(each));
   }
-  return std::nullopt;
+  return in_words(words);
+}
+
+std::optional<core::Priority> priority_of(std::string_view word) {
+  const auto at =
+      std::ranges::find(priorities, word, [](core::Priority each) { return core::word_of(each); });
+  return at == priorities.end() ? std::nullopt : std::optional(*at);
 }
 
 void answer_one(const Asker& asker, int status, uint64_t id) {
@@ -280,11 +283,11 @@ uint64_t read_options(Members& body) {
   const std::vector<std::string_view> words = body.texts("options");
   uint64_t options = 0;
   for (const std::string_view word : words) {
-    const auto at = static_cast<size_t>(std::ranges::find(decisions, word) - decisions.begin());
-    if (at >= options_count) {
+    const auto decision = core::approval_decision_words.find(word);
+    if (!decision || (core::option_of(*decision) & core::all_options) == 0) {
       body.blame("options", "options are some of approve, reject and modify");
     } else {
-      options |= core::option_of(static_cast<ApprovalDecision>(at));
+      options |= core::option_of(*decision);
     }
   }
   return words.empty() ? core::all_options : options;
@@ -303,7 +306,7 @@ void ask_approval(Call& call) {
   const Duration timeout = body.duration("timeout");
   const uint64_t options = read_options(body);
   if (!priority) {
-    body.blame("priority", "priority is " + in_words(priorities));
+    body.blame("priority", "priority is " + words_of_priorities());
   }
   const auto sure = confidence ? confidence.as_double() : std::optional<double>(1);
   if (!sure || *sure < 0 || *sure > 1) {
@@ -455,13 +458,14 @@ void decide(Call& call) {
     return;
   }
   Members body(call.body);
-  const auto word = body.needed_text("decision", "decision is " + in_words(decisions));
+  const auto word =
+      body.needed_text("decision", "decision is " + in_words(core::approval_decision_words.all()));
   const std::string_view comment = body.text("comment");
   const lib::Json modification = body.find("modification");
   const std::string_view digest = body.text("digest");
-  const auto at = std::ranges::find(decisions, word);
-  if (at == decisions.end()) {
-    body.blame("decision", "decision is " + in_words(decisions));
+  const auto decision = core::approval_decision_words.find(word);
+  if (!decision) {
+    body.blame("decision", "decision is " + in_words(core::approval_decision_words.all()));
   }
   // Who says what it was shown decides on that alone. Others decide on what has this number, which
   // never changes.
@@ -487,7 +491,7 @@ void decide(Call& call) {
   const uint64_t id = approval->id;
   call.ask(core::DecideApproval{.id = id,
                                 .digest = approval->digest,
-                                .decision = static_cast<ApprovalDecision>(at - decisions.begin()),
+                                .decision = decision.value_or(ApprovalDecision::reject),
                                 .comment = comment,
                                 .modification = instead},
            call.when_done(

@@ -102,7 +102,7 @@ void ApprovalChecks::on_decided(const Step& step, const core::DecideApproval& co
                 : command.decision == ApprovalDecision::reject ? ApprovalState::rejected
                 : command.decision == ApprovalDecision::modify ? ApprovalState::modified
                                                                : ApprovalState::withdrawn;
-  model_.coverage.count("approval", core::approval_state_name(asked.state));
+  model_.coverage.count("approval", core::approval_state_words[asked.state]);
 }
 
 // Time acts before the command of an entry does.
@@ -131,8 +131,8 @@ void ApprovalChecks::compare(const Step& step) {
     if (at == found.end() || at->second != asked.state) {
       model_.fail(Check::approval, step,
                   text("the approval at {} is {}, and should be {}", record.n,
-                       at == found.end() ? "gone" : core::approval_state_name(at->second),
-                       core::approval_state_name(asked.state)));
+                       at == found.end() ? "gone" : core::approval_state_words[at->second],
+                       core::approval_state_words[asked.state]));
     }
   }
 }

@@ -199,7 +199,7 @@ void HeldChecks::end(const Step& step, Seq message) {
   const bool is_there = sent != model_.messages.end();
   const bool is_modified = state == ApprovalState::modified;
   const bool is_allowed = state == ApprovalState::approved || is_modified;
-  model_.coverage.count("held", core::approval_state_name(state));
+  model_.coverage.count("held", core::approval_state_words[state]);
   if (is_there) {
     sent->second.passage = is_allowed ? Passage::open : Passage::barred;
   }
