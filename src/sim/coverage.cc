@@ -122,6 +122,7 @@ constexpr const char* names[] = {
     "effect owed",
     "effect lock_turn",
     "effect timed_out",
+    "effect approval_changed",
     "outbox delivery_failed",
     "outbox message_malformed",
     "outbox escalated",

@@ -220,6 +220,7 @@ void end_approval(Dispatch& dispatch, uint64_t id, const Approvals::End& how,
   }
   broker_topics::audit(dispatch, "approval_" + std::string(approval_state_words[how.state]),
                        approval.decided_by, std::to_string(id));
+  dispatch.emit(ApprovalChanged{.approval = id});
   end_held(dispatch, approval, modification);
 }
 
@@ -362,6 +363,7 @@ void begin_approval(Context& context, Approval approval) {
       remind.us == 0 ? approval.deadline : std::min(approval.deadline, t.now + remind);
   count_caused(context, approval.priority, told_of(t, approval).size());
   const uint64_t id = t.approvals.add(std::move(approval), t.rules.approvals_max);
+  context.dispatch.emit(ApprovalChanged{.approval = id});
   tell_deciders(context.dispatch, *t.approvals.find(id), OutboxKind::approval_asked);
   broker_topics::audit(context.dispatch, "approval_asked", context.entry.actor, std::to_string(id));
 }
@@ -477,6 +479,7 @@ void leave_approvals(Dispatch& dispatch, std::string_view name) {
                        .comment = "who asked is gone",
                        .at = dispatch.t.now});
     broker_topics::audit(dispatch, "approval_withdrawn", broker_sender, std::to_string(id));
+    dispatch.emit(ApprovalChanged{.approval = id});
     end_held(dispatch, *approvals.find(id), {});
   }
   tell_no_more(dispatch, name);

@@ -1113,6 +1113,9 @@ class Script {
     seen.other["turn"].push_back(t.agents[effect.agent].name +
                                  (effect.granted ? " granted" : " over"));
   }
+  void describe(const Machine&, const ApprovalChanged& effect, Seen& seen) const {
+    seen.other["changed"].push_back("approval " + std::to_string(effect.approval));
+  }
   void describe(const Machine&, const StreamClosed& effect, Seen& seen) const {
     seen.other["closed"].push_back(stream_names_.at(effect.stream));
   }

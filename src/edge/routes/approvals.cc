@@ -32,7 +32,7 @@ using lib::JsonWriter;
 
 constexpr uint64_t approvals_listed_max = 1'000;
 constexpr Duration wait_max = base::minutes(10);
-constexpr Duration look_again = base::seconds(1);
+constexpr Duration rest = base::milliseconds(100);  // before a list is made again
 constexpr std::array<core::Priority, core::priority_count> priorities = {
     core::Priority::critical, core::Priority::high, core::Priority::normal, core::Priority::low};
 
@@ -132,6 +132,7 @@ struct ApprovalWalk {
   Asker asker;
   Wanted wanted;
   base::Time until;            // it waits so long for something to list
+  base::Time begun;
   uint64_t below = INT64_MAX;  // those with lower ids are not looked at yet
   uint64_t total = 0;          // that are wanted
   uint64_t listed = 0;
@@ -195,13 +196,16 @@ std::pair<uint64_t, size_t> stamp_of(const core::Approvals& approvals) {
 
 void begin_list(const WalkRef& walk);
 
-// Mail wakes those who are told. Some who may see it are not: there are too many of them, or their
-// inbox is rather full. They find it by looking again.
+// Any change may be what it waits for. Very many may wait, and changes may come one after the
+// other: each list rests before it is made again.
 void wait_on(const WalkRef& walk) {
   const Asker& asker = walk->asker;
   const auto seen = stamp_of(asker.tables().approvals);
+  const bool rests = asker.now() < walk->begun + rest;
+  const Duration left = walk->until - asker.now();
   asker.context->mail_waits->add(
-      asker, std::min(look_again, walk->until - asker.now()), [walk, seen] {
+      asker, rests ? std::min(rest, left) : left,
+      [walk, seen] {
         if (walk->asker.refuse_if_stale()) {
           return;
         }
@@ -209,9 +213,13 @@ void wait_on(const WalkRef& walk) {
           wait_on(walk);
           return;
         }
-        *walk = {.asker = walk->asker, .wanted = walk->wanted, .until = walk->until};
+        *walk = {.asker = walk->asker,
+                 .wanted = walk->wanted,
+                 .until = walk->until,
+                 .begun = walk->asker.now()};
         begin_list(walk);
-      });
+      },
+      rests ? std::nullopt : std::optional(uint64_t{0}));
 }
 
 // True: the list is answered, or waits for something to list.
@@ -249,8 +257,11 @@ void list_approvals(Call& call) {
                       .mine = whose == "me",
                       .before = call.number("cursor", 0),
                       .limit = call.number("limit", 100)};
-  begin_list(std::make_shared<ApprovalWalk>(
-      ApprovalWalk{.asker = call, .wanted = wanted, .until = call.now() + call.duration("wait")}));
+  begin_list(
+      std::make_shared<ApprovalWalk>(ApprovalWalk{.asker = call,
+                                                  .wanted = wanted,
+                                                  .until = call.now() + call.duration("wait"),
+                                                  .begun = call.now()}));
 }
 
 std::string words_of_priorities() {
@@ -421,7 +432,6 @@ void show_in_turn(const Asker& asker, uint64_t id) {
   asker.context->listings->add(asker, step);
 }
 
-// Mail wakes who asked; others who look at it are not told, and find out by looking again.
 void show_when_decided(const Asker& asker, uint64_t id, base::Time until) {
   if (asker.refuse_if_stale()) {
     return;
@@ -442,8 +452,8 @@ void show_when_decided(const Asker& asker, uint64_t id, base::Time until) {
   if (!asker.context->waiting->contains(asker.exchange) && !asker.context->waiting->begin(asker)) {
     return;
   }
-  asker.context->mail_waits->add(asker, std::min(look_again, until - asker.now()),
-                                 [asker, id, until] { show_when_decided(asker, id, until); });
+  asker.context->mail_waits->add(
+      asker, until - asker.now(), [asker, id, until] { show_when_decided(asker, id, until); }, id);
 }
 
 void show_approval(Call& call) {

@@ -135,6 +135,9 @@ void EffectChecks::on(const Step& step, const NamedEffect& effect) {
     case NamedEffect::Kind::lock_turn:
       locks_.on_turn(step, effect);
       return;
+    case NamedEffect::Kind::approval_changed:
+      approvals_.on_changed(effect);
+      return;
   }
 }
 

@@ -137,6 +137,23 @@ void ApprovalChecks::compare(const Step& step) {
   }
 }
 
+void ApprovalChecks::check_changed(const Step& step) {
+  std::set<uint64_t> pending;
+  for (const auto& [id, approval] : step.after.tables().approvals.all()) {
+    const bool is_new = id > newest_;
+    const bool has_ended = pending_.contains(id) && !approval.is_pending();
+    if ((is_new || has_ended) && !changed_.contains(id)) {
+      model_.fail(Check::approval, step, text("nobody is told that approval {} has changed", id));
+    }
+    newest_ = std::max(newest_, id);
+    if (approval.is_pending()) {
+      pending.insert(id);
+    }
+  }
+  pending_ = std::move(pending);
+  changed_.clear();
+}
+
 void ApprovalChecks::check(const Step& step) {
   expire(step);
   if (const auto* command = done<core::AskApproval>(step);
@@ -157,6 +174,7 @@ void ApprovalChecks::check(const Step& step) {
     }
   }
   compare(step);
+  check_changed(step);
   rights_.learn(step);
 }
 
