@@ -18,8 +18,6 @@ namespace {
 
 using base::Code;
 
-// So many are told at once of one approval. All who may decide find it in the list.
-constexpr size_t told_max = 16;
 constexpr uint64_t needed_max = 2;
 
 // The same question, asked before by the same agent; nullptr when there is none. A former agent of
@@ -27,7 +25,7 @@ constexpr uint64_t needed_max = 2;
 const Approval* asked_before(const ConstContext& context, const AskApproval& command) {
   const Agent& asker = context.t.agents[context.actor];
   const Approval* const approval = context.t.approvals.find_sent(asker.name, command.id);
-  return approval == nullptr || approval->since < asker.registered ? nullptr : approval;
+  return approval == nullptr || approval->record < asker.since ? nullptr : approval;
 }
 
 // The same proposal under the same terms.
@@ -383,7 +381,7 @@ Checked check(const ConstContext& context, const DecideApproval& command) {
   const Tables& t = context.t;
   const Approval* const approval = context.actor == none ? nullptr : t.approvals.find(command.id);
   const bool is_asker = approval != nullptr && t.agents[context.actor].name == approval->asker &&
-                        approval->since >= t.agents[context.actor].registered;
+                        approval->record >= t.agents[context.actor].since;
   const bool decides = approval != nullptr && may_decide(t, context.actor, *approval);
   if (approval == nullptr || (!is_asker && !decides && !is_maintainer(context))) {
     return refuse(Code::not_found, "there is no approval " + std::to_string(command.id));

@@ -28,7 +28,6 @@ namespace {
 using base::Code;
 
 constexpr int32_t all_answers = std::numeric_limits<int32_t>::max();
-constexpr size_t told_max = 16;
 constexpr std::string_view approval_fact = "approval";
 
 Hold hold_of(Seq message) { return {HoldReason::approval, message}; }

@@ -113,7 +113,6 @@ void forget_notice(Tables& t, const OutboxItem& item) {
 }
 
 void owe_each(Dispatch& dispatch, const std::vector<AgentRef>& to, OutboxItem item) {
-  constexpr size_t told_max = 16;
   for (size_t n = 0; n < std::min(to.size(), told_max); ++n) {
     item.to = dispatch.t.agents[to[n]].name;
     owe(dispatch, item);
