@@ -95,6 +95,7 @@ constexpr const char* names[] = {
     "timer goes on",
     "timer of another",
     "timer of a task that failed",
+    "held change told",
     "mark modified",
     "extension given",
     "extension in the pause",

@@ -4,7 +4,15 @@
 namespace parley::core {
 
 std::string_view word_of(HoldReason reason) {
-  return reason == HoldReason::approval ? "approval" : "session_paused";
+  switch (reason) {
+    case HoldReason::session_paused:
+      return "session_paused";
+    case HoldReason::approval:
+      return "approval";
+    case HoldReason::decision:
+      return "decision";
+  }
+  return {};
 }
 
 HoldWords words_of(HoldReason reason) {
@@ -18,6 +26,11 @@ HoldWords words_of(HoldReason reason) {
       return {base::Code::not_delivered,
               "the message waits: it is handed out when people have approved it",
               "the message waits: people have not approved it yet"};
+    case HoldReason::decision:
+      return {base::Code::not_delivered,
+              "the message waits: people changed it, and what they decided comes first; read that "
+              "in your inbox",
+              "the message waits: read first what people decided about it"};
   }
   return {};
 }

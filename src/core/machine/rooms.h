@@ -26,6 +26,7 @@
 #include "core/delivery/stream_acts.h"
 #include "core/humans/approval_acts.h"
 #include "core/humans/escalation_acts.h"
+#include "core/humans/held.h"
 #include "core/limits/admission.h"
 #include "core/limits/backpressure_acts.h"
 #include "core/limits/limits_snapshot.h"
@@ -52,12 +53,14 @@ using TimeSteps =
           Step<advance_approvals, approvals_due>, Step<advance_violations, violations_due>,
           Step<presence::advance, presence::due>>;
 
-// The end of each entry: who has nothing waiting for its limits any more is told so, and what is
-// kept or remembered beyond its time or number goes. Messages go last: the others refer to them.
-using LastSteps = Steps<Step<relieve_drained, no_time>, Step<forget_dead_letters, no_time>,
-                        Step<forget_retained, retained_due>, Step<forget_threads, old_threads_due>,
-                        Step<forget_sessions, old_sessions_due>, Step<forget_tasks, old_tasks_due>,
-                        Step<forget_messages, old_messages_due>>;
+// The end of each entry: who got what people decided about a message may get that. Who has nothing
+// waiting for its limits any more is told so, and what is kept or remembered beyond its time or
+// number goes. Messages go last: the others refer to them.
+using LastSteps =
+    Steps<Step<release_decided, no_time>, Step<relieve_drained, no_time>,
+          Step<forget_dead_letters, no_time>, Step<forget_retained, retained_due>,
+          Step<forget_threads, old_threads_due>, Step<forget_sessions, old_sessions_due>,
+          Step<forget_tasks, old_tasks_due>, Step<forget_messages, old_messages_due>>;
 
 // The parts of a snapshot behind the rules, in the order of their bytes. Another order, and a part
 // that is added or removed, makes another format: core/machine/snapshot.h says what to do then.

@@ -239,11 +239,11 @@ bool enter_held(Context& context, const Send& command, const SendPlan& plan, Mes
 }
 
 // What the broker owed is sent; it may be off the list already. 0: it is none of the broker's.
-void end_item(Dispatch& dispatch, uint64_t id) {
+void end_item(Dispatch& dispatch, uint64_t id, MessageRef message) {
   if (const OutboxItem* const found = dispatch.t.outbox.find(id); found != nullptr) {
     const OutboxItem item = *found;
     dispatch.t.outbox.remove(id);
-    note_told(dispatch, item);
+    note_told(dispatch, item, message);
   }
 }
 
@@ -304,7 +304,7 @@ Outcome accept(Context& context, const Send& command, const SendPlan& plan) {
   const bool has_no_task =
       is_held ? !enter_held(context, command, plan, message, pause)
               : !enter(context, command, plan, message, waits);
-  end_item(context.dispatch, command.outbox_item);
+  end_item(context.dispatch, command.outbox_item, message);
   if (t.messages.message(message).refused) {
     return refuse(Code::receiver_unavailable,
                   presence::why_away(t.agents[plan.route.absent.front()]), "/receiver");

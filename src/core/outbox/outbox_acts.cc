@@ -177,7 +177,7 @@ void give_up_outbox_item(Context& context, uint64_t id, const Outcome& outcome) 
     forget_notice(t, item);
   }
   t.outbox.remove(id);
-  note_told(context.dispatch, item);
+  note_told(context.dispatch, item, none);
   if (kind != OutboxKind::published) {  // news make no news
     broker_topics::audit(context.dispatch, "notice_refused", broker_name, item.to);
   }

@@ -402,10 +402,13 @@ void show(const Asker& asker, const Approval& approval) {
                                                    });
   render_question(asker, approval, out);
   if (good && approval.state == core::ApprovalState::modified) {
-    good = with_record<core::DecideApproval>(asker, approval.decision,
-                                             [&out](const core::DecideApproval& made) {
-                                               out.key("modification").raw(made.modification);
-                                             });
+    const auto modification =
+        modification_text(asker.broker(), asker.caller.workspace, approval.decision);
+    if (modification) {
+      out.key("modification").raw(*modification);
+    } else {
+      good = std::unexpected(modification.error());
+    }
   }
   if (!good) {
     asker.refuse(good.error());
