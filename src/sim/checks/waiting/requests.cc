@@ -148,7 +148,7 @@ void RequestChecks::reassign(Seq seq, bool is_moved) {
   }
 }
 
-bool RequestChecks::try_again(Seq seq, const std::string& by) {
+bool RequestChecks::try_again(Seq seq, const std::string& by, bool is_wish) {
   const auto at = find_waiting(seq);
   if (at == model_.requests.end()) {
     return false;
@@ -159,7 +159,7 @@ bool RequestChecks::try_again(Seq seq, const std::string& by) {
                         model_.asked_alone(asked) == by;
   const auto pause = is_tried ? pause_of(seq, request, model_.rules) : std::nullopt;
   if (!pause) {
-    const bool is_last = is_tried && request.on_timeout == core::OnTimeout::retry;
+    const bool is_last = is_tried && !is_wish && request.on_timeout == core::OnTimeout::retry;
     model_.coverage.count("failure", is_last ? "of the last try" : "passed on");
     if (is_last) {
       expect_failure(seq);
