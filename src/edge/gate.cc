@@ -24,10 +24,13 @@ bool is_for(const Principal& caller, const core::Message& message, const core::D
          (delivery.changed >= caller.registered && delivery.state < core::State::expired);
 }
 
-// Not what people have to approve first, nor what was taken back before it was handed out: nobody
-// let it pass (SP-07). The history has no such delivery (view/facts.cc), or one that is dead.
+// Not what people have to approve first, nor what they changed before it got what they decided, nor
+// what was taken back before it was handed out: nobody let it pass (SP-07). The history has no such
+// delivery (view/facts.cc), or one that is dead.
 bool has_passed(const core::Tables& t, core::MessageRef ref, const core::Delivery& delivery) {
-  return !core::waits_for_approval(t, t.messages.message(ref).seq) &&
+  const base::Seq seq = t.messages.message(ref).seq;
+  return !core::waits_for_approval(t, seq) &&
+         !core::waits_for_decision(t, seq, delivery.receiver) &&
          (delivery.state != core::State::dead || delivery.attempts > 0);
 }
 

@@ -71,6 +71,22 @@ std::expected<std::string, Error> message_text(node::Broker& broker, core::Works
   return text;
 }
 
+std::expected<std::string, Error> modification_text(node::Broker& broker,
+                                                    core::WorkspaceId workspace, base::Seq seq) {
+  const auto record = broker.records().read(seq);
+  if (!record) {
+    return std::unexpected(record.error());
+  }
+  const auto entry = core::decode_entry(seq, base::Time{}, *record);
+  const auto* const decision = entry && entry->workspace == workspace
+                                   ? std::get_if<core::DecideApproval>(&entry->command)
+                                   : nullptr;
+  if (decision == nullptr || decision->modification.empty()) {
+    return std::unexpected(Error{Code::not_found, "there is no modification at this place", {}});
+  }
+  return std::string(decision->modification);
+}
+
 std::expected<std::string, Error> malformed_text(node::Broker& broker, core::WorkspaceId workspace,
                                                  base::Seq seq) {
   const auto record = broker.records().read(seq);

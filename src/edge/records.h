@@ -40,6 +40,11 @@ inline dialect::EncodeContext shown_to(std::string_view recipient) {
   return {.recipient = recipient, .trace = dialect::EncodeContext::Trace::own};
 }
 
+// What people want instead, by the decision at `seq`: JSON.
+std::expected<std::string, base::Error> modification_text(node::Broker& broker,
+                                                          core::WorkspaceId workspace,
+                                                          base::Seq seq);
+
 // The malformed message at `seq`, as a JSON string and without secrets.
 std::expected<std::string, base::Error> malformed_text(node::Broker& broker,
                                                        core::WorkspaceId workspace, base::Seq seq);

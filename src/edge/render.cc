@@ -219,7 +219,8 @@ void render_delivery(const core::Tables& tables, core::DeliveryRef ref, JsonWrit
   if (delivery.state == core::State::delayed) {
     out.key("not_before").time(delivery.due);
   }
-  if (const core::Hold* const hold = tables.holds.find(tables.messages.message_of(ref).seq);
+  if (const core::Hold* const hold =
+          tables.holds.find(tables.messages.message_of(ref).seq, delivery.receiver);
       hold != nullptr && delivery.on_hold) {
     out.key("held").plain(core::word_of(hold->reason));
   }

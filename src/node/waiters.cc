@@ -45,7 +45,17 @@ Waiter Waiters::on_answer(core::WorkspaceId workspace, Seq question,
   return {.workspace = workspace, .question = question, .id = next_id_++};
 }
 
+Waiter Waiters::on_approval(core::WorkspaceId workspace, uint64_t approval,
+                            std::function<void()> changed) {
+  approvals_[{workspace, approval}].emplace(next_id_, std::move(changed));
+  return {.workspace = workspace, .approval = approval, .id = next_id_++};
+}
+
 void Waiters::forget(const Waiter& waiter) {
+  if (waiter.approval) {
+    drop(approvals_, {waiter.workspace, *waiter.approval}, waiter.id);
+    return;
+  }
   drop(mail_, {waiter.workspace, waiter.agent}, waiter.id);
   drop(answers_, {waiter.workspace, waiter.question}, waiter.id);
 }
@@ -56,6 +66,9 @@ void Waiters::hear(const core::Machine& machine, const core::Entry& entry,
     call_all(mail_, {mail->workspace, mail->receiver});
   } else if (const auto* settled = std::get_if<core::Settled>(&effect)) {
     hear_settled(machine, entry, *settled);
+  } else if (const auto* change = std::get_if<core::ApprovalChanged>(&effect)) {
+    call_all(approvals_, {change->workspace, change->approval});
+    call_all(approvals_, {change->workspace, uint64_t{0}});
   } else if (const auto* turn = std::get_if<core::LockTurn>(&effect)) {
     call_all(answers_, {turn->workspace, turn->place},
              turn->granted ? Answer(turn->place) : std::unexpected(base::Code::timeout));

@@ -5,6 +5,7 @@
 #include <expected>
 #include <functional>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "core/machine/machine.h"
@@ -19,7 +20,8 @@ using Answer = std::expected<base::Seq, base::Code>;
 struct Waiter {
   core::WorkspaceId workspace{};
   core::AgentRef agent = core::none;  // waits for mail of this agent, or
-  base::Seq question;                 // for the answer to this message
+  base::Seq question{};               // for the answer to this message, or
+  std::optional<uint64_t> approval{};  // for this approval; 0: for any
   uint64_t id = 0;
 };
 
@@ -34,6 +36,8 @@ class Waiters {
   // place for a lock: its own place when it has it, else timeout.
   Waiter on_answer(core::WorkspaceId workspace, base::Seq question,
                    std::function<void(Answer)> answered);
+  // Calls `changed` once, when the approval was asked for or has ended; 0: when any was.
+  Waiter on_approval(core::WorkspaceId workspace, uint64_t approval, std::function<void()> changed);
   // Does nothing for one that was called.
   void forget(const Waiter& waiter);
   // Whether someone waits for mail of the agent.
@@ -56,6 +60,7 @@ class Waiters {
   uint64_t next_id_ = 1;
   Table<core::AgentRef> mail_;
   Table<base::Seq, Answer> answers_;
+  Table<uint64_t> approvals_;
 };
 
 }  // namespace parley::node

@@ -150,5 +150,28 @@ TEST(Waiters, ThoseWhoWaitLeaveOneByOne) {
   EXPECT_FALSE(waiters.is_awaited(workspace_first, 1));
 }
 
+TEST(Waiters, AnApprovalWakesThoseWhoWaitForItOrForAny) {
+  Bench bench;
+  bench.act(core::broker_name,
+            core::Register{.name = "human:mia",
+                           .kind = core::PrincipalKind::human,
+                           .rights = {"approver"}});
+  std::vector<int> woken;
+  bench.waiters.on_approval(workspace_first, 1, [&woken] { woken.push_back(1); });
+  bench.waiters.on_approval(workspace_first, 2, [&woken] { woken.push_back(2); });
+  bench.waiters.on_approval(workspace_first, 0, [&woken] { woken.push_back(0); });
+  const Waiter gone =
+      bench.waiters.on_approval(workspace_first, 1, [&woken] { woken.push_back(3); });
+  bench.waiters.forget(gone);
+  const core::AskApproval ask{.id = core::testing::id_of("p1"), .summary = "s", .text = "{}"};
+  ASSERT_TRUE(bench.act("ana", ask));
+  EXPECT_EQ(woken, (std::vector<int>{1, 0}));
+  woken.clear();
+  bench.waiters.on_approval(workspace_first, 1, [&woken] { woken.push_back(1); });
+  ASSERT_TRUE(bench.act(
+      "ana", core::DecideApproval{.id = 1, .decision = core::ApprovalDecision::withdraw}));
+  EXPECT_EQ(woken, std::vector<int>{1}) << "it has ended";
+}
+
 }  // namespace
 }  // namespace parley::node

@@ -215,6 +215,33 @@ describe('between supervisor and workers', () => {
     }
   });
 
+  it('SP-08: who waits for an answer that people change gets the change with it', async () => {
+    const task = randomUUID();
+    const asked = orchestrator.call('POST', '/v1/messages?wait=120s', { body: { message_type: 'task_delegation', message_id: task,
+      timestamp: new Date().toISOString(), from_agent: 'orchestrator', to_agent: 'triage', event_context: { event_type: 'issues.opened' },
+      task: { description: 'look at it', requires_hitl: true } } });
+    await got(triage, (each) => each.message_id === task);
+    const sent = await complete(triage, task);
+    const { json: { items } } = await mia.call('GET', '/v1/approvals?state=pending');
+    const modification = { label: 'needs-triage' };
+    const decided = await mia.call('POST', `/v1/approvals/${items.find((each) => each.message_id === sent.json.id).id}/decision`,
+      { body: { decision: 'modify', modification, comment: 'label it first' } });
+    assert.equal(decided.status, 200, decided.text);
+    const { status, json, text } = await asked;
+    assert.equal(status, 200, text);
+    assert.equal(json.response.message_id, sent.json.id);
+    assert.equal(json.response.modification, undefined, 'its sender did not write it');
+    assert.deepEqual([json.provenance.mark, json.decided_by, json.comment, json.modification], ['modified', 'human:mia', 'label it first', modification]);
+    // Both are acknowledged: it is told neither of them again.
+    await until(async () => (await triage.delivery(sent.json.id)).json.deliveries[0].state === 'answered'
+      || (await triage.delivery(sent.json.id)).json.deliveries[0].state === 'acked');
+    const { json: inbox } = await orchestrator.call('GET', '/v1/inbox?limit=100');
+    for (const { id } of inbox.notifications) {
+      const message = (await orchestrator.call('GET', `/v1/messages/${id}`)).json;
+      assert.notEqual(message.in_reply_to, sent.json.id, JSON.stringify(message));
+    }
+  });
+
   it('SP-08: those who are tagged decide, in a way that was offered', async () => {
     const { json: { token } } = await broker.call('POST', '/v1/humans', { body: { name: 'max', rights: ['approver'] } });
     const max = { call: (method, path, options) => broker.call(method, path, { token, ...options }) };

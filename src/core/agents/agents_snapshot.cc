@@ -19,6 +19,9 @@ void decode_agents(Tables& t, SnapshotReader& in) {
     if (agent.presence.untold_due.us != 0) {
       t.untold.add(agent.presence.untold_due, agent.name);
     }
+    if (agent.violations.untold > 0) {
+      t.violated.add(agent.violations.due(), agent.name);
+    }
     in.agents.push_back(t.agents.restore(std::move(agent)));
     return true;
   });

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/text.h"
+
 #include "core/delivery/routing.h"
 #include "core/model/refusal.h"
 #include "core/outbox/outbox_acts.h"
@@ -65,33 +67,46 @@ bool may_count(const ConstContext& context) {
                                       context.t.rules.violations_per_min;
 }
 
+void tell_violations(Dispatch& dispatch, AgentRef ref) {
+  Tables& t = dispatch.t;
+  const Agent& agent = t.agents[ref];
+  std::vector<std::string> kinds;
+  for (const auto& [kind, count] : agent.violations.kinds) {
+    kinds.push_back(kind + " " + std::to_string(count));
+  }
+  owe_maintainers(dispatch, {.kind = OutboxKind::protocol_violation,
+                             .to = {},
+                             .about = {},
+                             .facts = {{"agent", agent.name},
+                                       {"code", agent.violations.code},
+                                       {"detail", agent.violations.detail},
+                                       {"new", static_cast<int64_t>(agent.violations.untold)},
+                                       {"violations", static_cast<int64_t>(agent.violations.count)},
+                                       {"kinds", std::move(kinds)}}});
+  t.agents[ref].violations.told = t.now;
+  t.agents[ref].violations.untold = 0;
+}
+
 void count_violation(Context& context, const Error& refusal) {
   Tables& t = context.t;
   Agent& agent = t.agents[context.actor];
   Violations& violations = agent.violations;
-  const std::string code(base::info(refusal.code).name);
   const uint64_t before = violations.at(t.now);
   violations.since = before == 0 ? t.now : violations.since;
   violations.in_minute = before + 1;
+  violations.code = base::info(refusal.code).name;
+  violations.detail = base::cut(refusal.detail, t.rules.reason_bytes_max);
   ++violations.count;
-  ++violations.kinds[code];
+  ++violations.kinds[violations.code];
   broker_topics::audit(context.dispatch, "protocol_violation", context.entry.actor, agent.name);
-  if (before > 0) {
+  if (++violations.untold > 1) {
     return;
   }
-  std::vector<std::string> kinds;
-  for (const auto& [kind, count] : violations.kinds) {
-    kinds.push_back(kind + " " + std::to_string(count));
+  if (violations.count == 1 || violations.due() <= t.now) {
+    tell_violations(context.dispatch, context.actor);
+  } else {
+    t.violated.add(violations.due(), agent.name);
   }
-  owe_maintainers(context.dispatch,
-                  {.kind = OutboxKind::protocol_violation,
-                   .to = {},
-                   .about = {},
-                   .facts = {{"agent", agent.name},
-                             {"code", code},
-                             {"detail", refusal.detail},
-                             {"violations", static_cast<int64_t>(violations.count)},
-                             {"kinds", std::move(kinds)}}});
 }
 
 // An answer goes to whom its question names: that is no way around the hub, either, and who is
@@ -180,6 +195,24 @@ bool is_counted_violation(const ConstContext& context, const Error& refusal) {
 void note_violation(Context& context, const Error& refusal) {
   if (is_counted_violation(context, refusal)) {
     count_violation(context, refusal);
+  }
+}
+
+void advance_violations(Dispatch& dispatch) {
+  Tables& t = dispatch.t;
+  for (size_t n = 0; n < due_max && t.violated.next() <= t.now; ++n) {
+    tell_violations(dispatch, t.agents.find(t.violated.take()));
+  }
+}
+
+Time violations_due(const Tables& t) { return t.violated.next(); }
+
+void leave_violations(Dispatch& dispatch, std::string_view name) {
+  Tables& t = dispatch.t;
+  const AgentRef ref = t.agents.find(name);
+  if (const Violations& violations = t.agents[ref].violations; violations.untold > 0) {
+    t.violated.remove(violations.due(), name);
+    tell_violations(dispatch, ref);
   }
 }
 

@@ -33,11 +33,17 @@ inline constexpr auto violation_codes = std::to_array<base::Code>(
 // not too many: then it is not refused at the door, where nothing is written.
 bool is_counted_violation(const ConstContext& context, const Error& refusal);
 
-// Counts it by its code. Those who maintain the workspace are told of one in a minute, with the
-// counts.
+// Counts it by its code. Those who maintain the workspace are told at once, and at most once in a
+// minute: of what is counted meanwhile when that is over, all in one.
 void note_violation(Context& context, const Error& refusal);
 // The same of what left a dead letter `malformed`: a violation of the protocol where that has a
 // hub.
 void note_malformed(Context& context, std::string_view error);
+
+// Tells what was counted since the maintainers were told, where the minute is over.
+void advance_violations(Dispatch& dispatch);
+Time violations_due(const Tables& tables);
+// The principal is gone: what is not told yet is told now.
+void leave_violations(Dispatch& dispatch, std::string_view name);
 
 }  // namespace parley::core

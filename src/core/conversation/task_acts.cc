@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "core/agents/hub.h"
+#include "core/conversation/thread_acts.h"
 #include "core/dead_letters/dead_letter_retry.h"
 #include "core/delivery/forgetting.h"
 #include "core/humans/held.h"
@@ -14,6 +15,8 @@
 #include "core/model/refusal.h"
 #include "core/outbox/outbox_acts.h"
 #include "core/requests/deadlock.h"
+#include "core/requests/requests.h"
+#include "core/requests/watching.h"
 #include "core/topics/broker_topics.h"
 
 namespace parley::core {
@@ -242,6 +245,10 @@ void give_task(Context& context, const Envelope& e, const Route& route, MessageR
                          .changed = t.now,
                          .heard = t.now});
   }
+  const PendingRequest* const request = t.pending.find_request(context.entry.seq);
+  const bool is_awaited = request != nullptr && request->pipeline.n == 0;
+  task->timeout = is_awaited ? request->timeout : Duration{};
+  task->on_timeout = is_awaited ? request->on_timeout : OnTimeout::fail;
   set_task(context.dispatch, *task, TaskState::assigned, none);
   fail_if_not_taken(context.dispatch, *task, t.messages.message(message).deliveries);
 }
@@ -374,7 +381,6 @@ void deliver_again(Dispatch& dispatch, MessageRef message, AgentRef receiver,
                    const std::string& former) {
   Tables& t = dispatch.t;
   unblock(t, message);
-  recall(t, message);                           // it may have been settled
   t.messages.message(message).refused = false;  // it goes to another than the one who was away
   if (const DeliveryRef before = t.messages.delivery_to(message, receiver); before != none) {
     dispatch.revive(before);
@@ -384,6 +390,35 @@ void deliver_again(Dispatch& dispatch, MessageRef message, AgentRef receiver,
   }
   if (former != t.agents[receiver].name) {
     t.messages.notes.set_redirected_from(t.messages.delivery_to(message, receiver), former);
+  }
+}
+
+// Whether its giver waited for it, and does so no more: it has failed, or was answered.
+bool waits_no_more(const Tables& t, const Task& task) {
+  return task.timeout.us > 0 && t.pending.find_request(task.message) == nullptr;
+}
+
+// Who gets the task has as long for it as anyone who is given one. What people have not decided
+// about the one who had it before stops no timer of another.
+void start_wait(Dispatch& dispatch, const Task& task, MessageRef ref, std::string_view to) {
+  Tables& t = dispatch.t;
+  if (waits_no_more(t, task)) {
+    Message& message = t.messages.message(ref);
+    message.watched = true;
+    message.timed_out = false;
+    message.answer = {};
+    await_answer(dispatch, ref, task.timeout, task.on_timeout, {});
+    return;
+  }
+  PendingRequest* const request = t.pending.find_request(task.message);
+  const bool is_answered = request != nullptr && request->held.n != 0 &&
+                           request->held != task.message && task.specialist != to;
+  if (is_answered) {
+    request->held = {};
+    request->left = {};
+    request->pauses = false;
+    request->failed = false;
+    t.pending.set_due(*request, t.now + request->timeout);
   }
 }
 
@@ -595,8 +630,15 @@ Outcome on(Context& context, const ReassignTask& command) {
   if (!to) {
     return std::unexpected(to.error());
   }
+  if (waits_no_more(t, task)) {
+    if (auto good = Requests::check_room(t, task.director); !good) {
+      return std::unexpected(good.error());
+    }
+  }
   const MessageRef message = t.messages.find(task.message);
   const std::string former = task.specialist;
+  recall(t, message);  // it may have been settled
+  start_wait(context.dispatch, task, message, command.to);
   deliver_again(context.dispatch, message, *to, former);
   t.tasks.give(task, command.to, task.message, t.now);
   if (former != command.to) {  // else it tries once more

@@ -62,6 +62,8 @@ struct Task {
   Time created;
   Time changed;  // when `state` began
   Time heard;    // when its specialist was last heard of it, or got it
+  Duration timeout{};  // how long who gave it waits for what comes of it; zero: it does not
+  OnTimeout on_timeout = OnTimeout::fail;
   uint32_t reports = 0;
   uint32_t errors = 0;
   std::vector<TaskMove> moves{};  // newest last
@@ -81,6 +83,8 @@ struct Task {
     field("created", self.created);
     field("changed", self.changed);
     field("heard", self.heard);
+    field("timeout", self.timeout);
+    field("on_timeout", self.on_timeout, on_timeout_last);
     field("reports", self.reports);
     field("errors", self.errors);
     field("moves", self.moves);

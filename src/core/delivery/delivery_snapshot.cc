@@ -121,7 +121,7 @@ bool add_delivery(Tables& t, MessageRef message, DeliveryRow& row) {
   ++agent.inbox.unsettled;
   agent.inbox.senders.add(t.messages.message(message).sender);
   if (!is_held(row.state)) {  // paused sessions, which hold some, were restored before
-    delivery.on_hold = t.holds.contains(t.messages.message(message).seq);
+    delivery.on_hold = t.holds.contains(t.messages.message(message).seq, row.receiver);
     agent.inbox.restore(t.messages, agent.discipline(), ref);
   }
   return true;

@@ -259,6 +259,10 @@ void Dispatch::leave(DeliveryRef ref) {
     Agent& agent = t.agents[delivery.receiver];
     agent.inbox.take(t.messages, agent.discipline(), ref);
     delivery.on_hold = false;
+    if (const Seq seq = t.messages.message(delivery.message).seq;
+        t.approvals.unread().contains(seq)) {
+      read_.push_back(seq);
+    }
   } else if (delivery.stream != none) {
     Stream& stream = t.streams[delivery.stream];
     stream.last_seen = stream.last_seen == ref ? delivery.prev : stream.last_seen;
@@ -307,7 +311,7 @@ void Dispatch::give_back(DeliveryRef ref, Duration delay, bool failed, std::stri
 // Puts a waiting delivery into its inbox; or leaves it outside while its message is held.
 void Dispatch::line_up(DeliveryRef ref) {
   Delivery& delivery = t.messages.delivery(ref);
-  delivery.on_hold = t.holds.contains(t.messages.message_of(ref).seq);
+  delivery.on_hold = t.holds.contains(t.messages.message_of(ref).seq, delivery.receiver);
   Agent& agent = t.agents[delivery.receiver];
   agent.inbox.put(t.messages, agent.discipline(), ref);
 }
@@ -460,6 +464,17 @@ std::vector<DeliveryRef> unsettled_of(const Tables& t, AgentRef agent) {
   std::ranges::sort(found);
   const auto refs = std::views::values(found);
   return {refs.begin(), refs.end()};
+}
+
+std::vector<DeliveryRef> open_of(const Tables& t, MessageRef message) {
+  std::vector<DeliveryRef> refs;
+  for (DeliveryRef ref = message == none ? none : t.messages.message(message).deliveries;
+       ref != none; ref = t.messages.delivery(ref).sibling) {
+    if (!is_final(t.messages.delivery(ref).state)) {
+      refs.push_back(ref);
+    }
+  }
+  return refs;
 }
 
 }  // namespace parley::core

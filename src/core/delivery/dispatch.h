@@ -105,6 +105,9 @@ class Dispatch {
   void note_ended(MessageRef message) { ended_.push_back(message); }
   std::vector<MessageRef> take_ended() { return std::exchange(ended_, {}); }
 
+  // What people decided left the inboxes where it waited: core/humans/held.h asks for it.
+  std::vector<Seq> take_read() { return std::exchange(read_, {}); }
+
   // Adds to the effects of the entry.
   template <class E>
   void emit(E effect) {
@@ -126,10 +129,13 @@ class Dispatch {
   WorkspaceId workspace_;
   std::vector<Effect>& effects_;
   std::vector<MessageRef> ended_;
+  std::vector<Seq> read_;
   MessageRef fanned_out_ = none;
 };
 
 // All unsettled deliveries of one receiver, oldest message first. Walks all there are.
 std::vector<DeliveryRef> unsettled_of(const Tables& t, AgentRef agent);
+// Those of one message, newest first; none where it is forgotten.
+std::vector<DeliveryRef> open_of(const Tables& t, MessageRef message);
 
 }  // namespace parley::core

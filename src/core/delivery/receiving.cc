@@ -3,6 +3,7 @@
 #include "core/delivery/receiving.h"
 
 #include "core/conversation/task_acts.h"
+#include "core/humans/held.h"
 #include "core/model/refusal.h"
 #include "core/requests/pipeline_acts.h"
 
@@ -14,7 +15,8 @@ using base::Code;
 
 // What the receiver of a message that is on hold is told.
 HoldWords hold_words(const Tables& t, DeliveryRef ref) {
-  return words_of(t.holds.find(t.messages.message_of(ref).seq)->reason);
+  const AgentRef receiver = t.messages.delivery(ref).receiver;
+  return words_of(t.holds.find(t.messages.message_of(ref).seq, receiver)->reason);
 }
 
 // The actor's delivery of the message that is meant.
@@ -139,6 +141,7 @@ Outcome on(Context& context, const Take& command) {
        next = context.dispatch.next_waiting(context.actor)) {
     context.dispatch.hand_out(next, none, State::offered);
     ++receipt.count;
+    release_decided(context.dispatch);  // what it changed comes next
   }
   return receipt;
 }

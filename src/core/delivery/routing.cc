@@ -85,7 +85,8 @@ void deliver_to_route(Context& context, const Route& route, MessageRef message) 
         t.topics.intern(route.topic, is_free ? std::string_view{} : t.agents[context.actor].name);
     t.messages.message(message).topic = topic;
     t.topics.use(topic);
-    if (!t.holds.contains(t.messages.message(message).seq)) {  // late subscribers do not get it
+    if (!t.holds.contains(t.messages.message(message).seq,
+                          none)) {  // late subscribers do not get it
       retain(context.dispatch, message);
     }
     receivers = t.topics.listeners(route.topic);

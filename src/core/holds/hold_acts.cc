@@ -16,16 +16,17 @@ struct Moved {
   std::vector<DeliveryRef> deliveries;
 };
 
-// Those that wait for their receivers in line, if they are to be held, or on hold, if not.
+// Those that wait for their receivers in line and are to be held, or are on hold and nothing holds
+// them any more.
 std::vector<Moved> deliveries_to_move(const Tables& t, std::span<const Seq> messages,
                                       bool to_hold) {
   std::vector<Moved> moved;
   std::map<AgentRef, size_t> places;
   for (const Seq seq : messages) {
-    for (DeliveryRef ref = t.messages.message(t.messages.find(seq)).deliveries; ref != none;
-         ref = t.messages.delivery(ref).sibling) {
+    for (const DeliveryRef ref : open_of(t, t.messages.find(seq))) {
       const Delivery& delivery = t.messages.delivery(ref);
-      if (is_final(delivery.state) || is_held(delivery.state) || delivery.on_hold == to_hold) {
+      if (is_held(delivery.state) || delivery.on_hold == to_hold ||
+          t.holds.contains(seq, delivery.receiver) != to_hold) {
         continue;
       }
       const auto [at, is_new] = places.try_emplace(delivery.receiver, moved.size());
@@ -57,14 +58,10 @@ void hold_messages(Dispatch& dispatch, std::span<const Seq> messages, const Hold
 
 void release_messages(Dispatch& dispatch, std::span<const Seq> messages, const Hold& hold) {
   Tables& t = dispatch.t;
-  std::vector<Seq> free;
   for (const Seq message : messages) {
     t.holds.remove(message, hold);
-    if (!t.holds.contains(message)) {
-      free.push_back(message);
-    }
   }
-  for (const Moved& moved : deliveries_to_move(t, free, false)) {
+  for (const Moved& moved : deliveries_to_move(t, messages, false)) {
     Agent& agent = t.agents[moved.receiver];
     for (const DeliveryRef ref : moved.deliveries) {
       t.messages.delivery(ref).on_hold = false;

@@ -11,6 +11,8 @@ std::string_view word_of(HoldReason reason) {
       return "approval";
     case HoldReason::challenge:
       return "challenge";
+    case HoldReason::decision:
+      return "decision";
   }
   return {};
 }
@@ -32,6 +34,11 @@ HoldWords words_of(HoldReason reason) {
           "the message waits: a reviewer has challenged the work in its thread, and it is handed "
           "out when that debate ends",
           "the message waits: a reviewer has challenged the work in its thread"};
+    case HoldReason::decision:
+      return {base::Code::not_delivered,
+              "the message waits: people changed it, and what they decided comes first; read that "
+              "in your inbox",
+              "the message waits: read first what people decided about it"};
   }
   return {};
 }

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "core/model/envelope.h"
+#include "core/model/refs.h"
 
 namespace parley::core {
 
@@ -17,18 +18,20 @@ enum class HoldReason : uint8_t {
   session_paused,  // released when the session is resumed or ends
   approval,        // until people have decided on the message (core/humans/held.h)
   challenge,       // until the debate ends that a reviewer opened (core/debates)
+  decision,        // from one receiver, until it was handed what people decided (core/humans/held.h)
 };
 
-// `session_paused`, `approval`, `challenge`.
+// `session_paused`, `approval`, `challenge`, `decision`.
 std::string_view word_of(HoldReason reason);
 
-// One message is held: none of its deliveries is handed out, and others pass it. It counts in its
-// receivers' inboxes and expires as any other; its sender sees it as queued. It has no end of its
-// own: what holds it lets it go.
+// One message is held: none of its deliveries is handed out, or not that to one receiver, and
+// others pass it. It counts in its receivers' inboxes and expires as any other; its sender sees it
+// as queued. It has no end of its own: what holds it lets it go.
 struct Hold {
   HoldReason reason = HoldReason::session_paused;
   // What holds it: the entry that started the session, the message's own, the first challenge.
   Seq by{};
+  AgentRef to = none;  // held back from this one alone; none: from all
 
   bool operator==(const Hold&) const = default;
 };
@@ -46,12 +49,21 @@ HoldWords words_of(HoldReason reason);
 // restored. hold_acts.h moves the deliveries.
 class Holds {
  public:
-  // The first of its holds; nullptr when it is not held.
-  const Hold* find(Seq message) const {
-    const auto at = holds_.find(message);
-    return at == holds_.end() ? nullptr : &at->second.front();
+  // The first of its holds that keeps it from this receiver, or none: from all; nullptr when there
+  // is none.
+  const Hold* find(Seq message, AgentRef receiver = none) const {
+    const auto at = holds_.empty() ? holds_.end() : holds_.find(message);
+    if (at == holds_.end()) {
+      return nullptr;
+    }
+    const auto first = std::ranges::find_if(at->second, [receiver](const Hold& hold) {
+      return hold.to == none || hold.to == receiver;
+    });
+    return first == at->second.end() ? nullptr : &*first;
   }
-  bool contains(Seq message) const { return !holds_.empty() && holds_.contains(message); }
+  bool contains(Seq message, AgentRef receiver = none) const {
+    return find(message, receiver) != nullptr;
+  }
 
   void add(Seq message, const Hold& hold) {
     std::vector<Hold>& holds = holds_[message];
@@ -66,13 +78,15 @@ class Holds {
       holds_.erase(at);
     }
   }
-  // The message is done with: all go but one that people decide on, as it may come to life again.
+  // The message is done with: those of sessions go. It may come to life again, and then the others
+  // count.
   void forget(Seq message) {
     const auto at = holds_.empty() ? holds_.end() : holds_.find(message);
     if (at == holds_.end()) {
       return;
     }
-    std::erase_if(at->second, [](const Hold& hold) { return hold.reason != HoldReason::approval; });
+    std::erase_if(at->second,
+                  [](const Hold& hold) { return hold.reason == HoldReason::session_paused; });
     if (at->second.empty()) {
       holds_.erase(at);
     }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,9 +22,15 @@ enum class ApprovalState : uint8_t {
   withdrawn = 5,  // by who asked, or because that one is gone
 };
 constexpr ApprovalState approval_state_last = ApprovalState::withdrawn;
+constexpr Words<approval_state_last> approval_state_words("pending", "approved", "rejected",
+                                                          "modified", "expired", "withdrawn");
 
-std::string_view approval_state_name(ApprovalState state);
-std::string_view approval_decision_name(ApprovalDecision decision);
+// What people may choose, as `option_of` has it: all decisions but the last, which is for who
+// asked.
+constexpr std::span<const std::string_view> approval_options =
+    approval_decision_words.all().first(static_cast<size_t>(approval_decision_last));
+// `approve, modify`.
+std::string names_of_options(uint64_t options);
 
 // Something that an agent may do only if people say so.
 struct Approval {

@@ -18,8 +18,6 @@ namespace {
 
 using base::Code;
 
-// So many are told at once of one approval. All who may decide find it in the list.
-constexpr size_t told_max = 16;
 constexpr uint64_t needed_max = 2;
 
 // The same question, asked before by the same agent; nullptr when there is none. A former agent of
@@ -27,7 +25,7 @@ constexpr uint64_t needed_max = 2;
 const Approval* asked_before(const ConstContext& context, const AskApproval& command) {
   const Agent& asker = context.t.agents[context.actor];
   const Approval* const approval = context.t.approvals.find_sent(asker.name, command.id);
-  return approval == nullptr || approval->since < asker.registered ? nullptr : approval;
+  return approval == nullptr || approval->record < asker.since ? nullptr : approval;
 }
 
 // The same proposal under the same terms.
@@ -84,18 +82,6 @@ Checked check_approvers(const ConstContext& context, const AskApproval& command)
     return refuse(Code::bad_request, "two must approve, and only one is named", "/approvers");
   }
   return {};
-}
-
-// `approve, modify`.
-std::string names_of(uint64_t options) {
-  std::string names;
-  for (uint8_t n = 0; n <= static_cast<uint8_t>(approval_decision_last); ++n) {
-    const auto each = static_cast<ApprovalDecision>(n);
-    if ((options & option_of(each)) != 0) {
-      names.append(names.empty() ? "" : ", ").append(approval_decision_name(each));
-    }
-  }
-  return names;
 }
 
 Checked check_options(const AskApproval& command) {
@@ -210,11 +196,11 @@ void end_approval(Dispatch& dispatch, uint64_t id, const Approvals::End& how,
   const Approval& approval = *t.approvals.find(id);
   std::vector<Fact> facts = {{"approval", static_cast<int64_t>(id)},
                              {"message_id", approval.message_name()},
-                             {"decision", std::string(approval_state_name(how.state))},
+                             {"decision", std::string(approval_state_words[how.state])},
                              {"decided_by", approval.decided_by},
                              {"summary", approval.summary}};
   if (const auto option = chosen(how.state)) {
-    facts.push_back({"option", std::string(approval_decision_name(*option))});
+    facts.push_back({"option", std::string(approval_decision_words[*option])});
   }
   if (!approval.comment.empty()) {
     facts.push_back({"comment", approval.comment});
@@ -230,8 +216,9 @@ void end_approval(Dispatch& dispatch, uint64_t id, const Approvals::End& how,
                    .priority = approval.priority,
                    .facts = std::move(facts)});
   }
-  broker_topics::audit(dispatch, "approval_" + std::string(approval_state_name(how.state)),
+  broker_topics::audit(dispatch, "approval_" + std::string(approval_state_words[how.state]),
                        approval.decided_by, std::to_string(id));
+  dispatch.emit(ApprovalChanged{.approval = id});
   end_held(dispatch, approval, modification);
 }
 
@@ -374,6 +361,7 @@ void begin_approval(Context& context, Approval approval) {
       remind.us == 0 ? approval.deadline : std::min(approval.deadline, t.now + remind);
   count_caused(context, approval.priority, told_of(t, approval).size());
   const uint64_t id = t.approvals.add(std::move(approval), t.rules.approvals_max);
+  context.dispatch.emit(ApprovalChanged{.approval = id});
   tell_deciders(context.dispatch, *t.approvals.find(id), OutboxKind::approval_asked);
   broker_topics::audit(context.dispatch, "approval_asked", context.entry.actor, std::to_string(id));
 }
@@ -393,7 +381,7 @@ Checked check(const ConstContext& context, const DecideApproval& command) {
   const Tables& t = context.t;
   const Approval* const approval = context.actor == none ? nullptr : t.approvals.find(command.id);
   const bool is_asker = approval != nullptr && t.agents[context.actor].name == approval->asker &&
-                        approval->since >= t.agents[context.actor].registered;
+                        approval->record >= t.agents[context.actor].since;
   const bool decides = approval != nullptr && may_decide(t, context.actor, *approval);
   if (approval == nullptr || (!is_asker && !decides && !is_maintainer(context))) {
     return refuse(Code::not_found, "there is no approval " + std::to_string(command.id));
@@ -409,7 +397,7 @@ Checked check(const ConstContext& context, const DecideApproval& command) {
                                          "admins may reject it");
   }
   if (!approval->is_pending()) {
-    return refuse(Code::conflict, "it is " + std::string(approval_state_name(approval->state)) +
+    return refuse(Code::conflict, "it is " + std::string(approval_state_words[approval->state]) +
                                       " by " + quoted(approval->decided_by) + " since " +
                                       base::format_time(approval->decided_at));
   }
@@ -424,9 +412,9 @@ Checked check(const ConstContext& context, const DecideApproval& command) {
   }
   if (!approval->offers(command.decision) && !(makes_room && is_maintainer(context))) {
     return refuse(Code::bad_request,
-                  std::string(approval_decision_name(command.decision)) +
+                  std::string(approval_decision_words[command.decision]) +
                       " is none of the options of this approval: choose one of " +
-                      names_of(approval->options),
+                      names_of_options(approval->options),
                   "/decision");
   }
   if (command.decision == ApprovalDecision::modify && approval->needed > 1) {
@@ -489,6 +477,7 @@ void leave_approvals(Dispatch& dispatch, std::string_view name) {
                        .comment = "who asked is gone",
                        .at = dispatch.t.now});
     broker_topics::audit(dispatch, "approval_withdrawn", broker_sender, std::to_string(id));
+    dispatch.emit(ApprovalChanged{.approval = id});
     end_held(dispatch, *approvals.find(id), {});
   }
   tell_no_more(dispatch, name);

@@ -2,7 +2,6 @@
 #include "core/humans/approvals.h"
 
 #include <algorithm>
-#include <array>
 
 #include "base/check.h"
 #include "core/model/wire.h"
@@ -17,17 +16,14 @@ bool contains(const std::vector<std::string>& names, std::string_view name) {
 
 }  // namespace
 
-std::string_view approval_state_name(ApprovalState state) {
-  constexpr std::array<std::string_view, 6> names = {"pending",  "approved", "rejected",
-                                                     "modified", "expired",  "withdrawn"};
-  static_assert(names.size() == static_cast<size_t>(approval_state_last) + 1);
-  return names[static_cast<size_t>(state)];
-}
-
-std::string_view approval_decision_name(ApprovalDecision decision) {
-  constexpr std::array<std::string_view, 4> names = {"approve", "reject", "modify", "withdraw"};
-  static_assert(names.size() == static_cast<size_t>(approval_decision_last) + 1);
-  return names[static_cast<size_t>(decision)];
+std::string names_of_options(uint64_t options) {
+  std::string names;
+  for (size_t n = 0; n < approval_options.size(); ++n) {
+    if ((options & option_of(static_cast<ApprovalDecision>(n))) != 0) {
+      names.append(names.empty() ? "" : ", ").append(approval_options[n]);
+    }
+  }
+  return names;
 }
 
 uint64_t Approvals::add(Approval approval, uint64_t max) {
@@ -35,14 +31,19 @@ uint64_t Approvals::add(Approval approval, uint64_t max) {
   CHECK(approval.remind_at <= approval.deadline);
   const Name name(approval.asker, approval.message);
   const Time due = approval.remind_at;
+  const Seq held = approval.held;
   const uint64_t id =
       cases_.add(std::move(approval), max, [this](const Approval& old) { forget(old); });
   by_message_[name] = id;
   due_.emplace(due, id);
+  if (held.n != 0) {
+    by_held_[held] = id;
+  }
   return id;
 }
 
 void Approvals::forget(const Approval& old) {
+  by_held_.erase(old.held);
   const auto named = by_message_.find({old.asker, old.message});
   if (named != by_message_.end() && named->second == old.id) {
     by_message_.erase(named);
@@ -99,6 +100,30 @@ void Approvals::remind_again(uint64_t id, Time at) {
   cases_.change(id, [at](Approval& approval) { approval.remind_at = at; });
 }
 
+void Approvals::add_unread(Seq notice, Decided decided) {
+  unread_by_.emplace(std::pair(decided.message, decided.receiver), notice);
+  unread_.emplace(notice, std::move(decided));
+}
+
+void Approvals::remove_unread(Seq notice) {
+  const auto at = unread_.find(notice);
+  unread_by_.erase({at->second.message, at->second.receiver});
+  unread_.erase(at);
+}
+
+Seq Approvals::find_unread(Seq message, std::string_view receiver) const {
+  if (unread_by_.empty()) {
+    return {};
+  }
+  const auto at = unread_by_.find({message, std::string(receiver)});
+  return at == unread_by_.end() ? Seq{} : at->second;
+}
+
+const Approval* Approvals::find_held(Seq message) const {
+  const auto at = by_held_.find(message);
+  return at == by_held_.end() ? nullptr : find(at->second);
+}
+
 const Approval* Approvals::find_sent(std::string_view asker, const base::MessageId& message) const {
   const auto at = by_message_.find({std::string(asker), message});
   return at == by_message_.end() ? nullptr : find(at->second);
@@ -138,9 +163,21 @@ void Approvals::add_live(std::vector<Seq>& seqs) const {
   }
 }
 
+void Approvals::encode(Writer& out) const {
+  cases_.encode(out);
+  out.varint(unread_.size());
+  for (const auto& [notice, decided] : unread_) {
+    out.varint(notice.n);
+    put(decided, out);
+  }
+}
+
 bool Approvals::decode(Reader& in) {
-  return cases_.decode(in, [this](const Approval& approval) {
+  const bool good = cases_.decode(in, [this](const Approval& approval) {
     by_message_[{approval.asker, approval.message}] = approval.id;
+    if (approval.held.n != 0) {
+      by_held_[approval.held] = approval.id;
+    }
     if (approval.is_pending()) {
       due_.emplace(approval.remind_at, approval.id);
     }
@@ -152,6 +189,17 @@ bool Approvals::decode(Reader& in) {
     const bool offers_something = approval.options != 0 && (approval.options & ~all_options) == 0;
     return offers_something && may_wait && approval.remind_at <= approval.deadline;
   });
+  for (size_t left = good ? in.count(3) : 0; left > 0; --left) {
+    const Seq notice{in.varint()};
+    Decided decided;
+    get(decided, in);
+    const bool is_next = unread_.empty() || unread_.rbegin()->first < notice;
+    if (!is_next || unread_by_.contains({decided.message, decided.receiver})) {
+      return false;
+    }
+    add_unread(notice, std::move(decided));
+  }
+  return good;
 }
 
 }  // namespace parley::core

@@ -41,7 +41,27 @@ class Approvals {
   void lose(uint64_t id, std::string_view name);
   void remind_again(uint64_t id, Time at);
 
+  // What people decided about a message waits in the inbox of one who is to get it; until that was
+  // handed out, the message is kept from this one (core/humans/held.h).
+  struct Decided {
+    Seq message;
+    std::string receiver;
+    static void fields(auto& self, auto& field) {
+      field("message", self.message);
+      field("receiver", self.receiver);
+    }
+    bool operator==(const Decided&) const = default;
+  };
+  // By the place of the message that says so.
+  const std::map<Seq, Decided>& unread() const { return unread_; }
+  void add_unread(Seq notice, Decided decided);
+  void remove_unread(Seq notice);
+  // The place of the one for this receiver; none: 0.
+  Seq find_unread(Seq message, std::string_view receiver) const;
+
   const Approval* find(uint64_t id) const { return cases_.find(id); }
+  // That of a message that waits, or waited; nullptr when there is none.
+  const Approval* find_held(Seq message) const;
   // The newest that the asker gave this id; nullptr when there is none.
   const Approval* find_sent(std::string_view asker, const base::MessageId& message) const;
   const std::map<uint64_t, Approval>& all() const { return cases_.all(); }
@@ -59,7 +79,7 @@ class Approvals {
   // The records that it still needs: what is not named by any table is lost with its segment.
   void add_live(std::vector<Seq>& seqs) const;
 
-  void encode(Writer& out) const { cases_.encode(out); }
+  void encode(Writer& out) const;
   bool decode(Reader& in);
 
  private:
@@ -68,6 +88,9 @@ class Approvals {
 
   Cases<Approval> cases_;  // by asker
   std::map<Name, uint64_t> by_message_;
+  std::map<Seq, uint64_t> by_held_;
+  std::map<Seq, Decided> unread_;
+  std::map<std::pair<Seq, std::string>, Seq> unread_by_;  // message and receiver
   std::set<uint64_t> untold_;                // ids
   std::set<std::pair<Time, uint64_t>> due_;  // of pending ones, by `remind_at`
 };

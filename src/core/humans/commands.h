@@ -9,6 +9,7 @@
 #include "core/model/enumerators.h"
 #include "core/model/fields.h"
 #include "core/model/ids.h"
+#include "core/model/words.h"
 
 namespace parley::core {
 
@@ -31,6 +32,8 @@ struct ResolveEscalation {
 // Persisted: never renumber.
 enum class ApprovalDecision : uint8_t { approve = 0, reject = 1, modify = 2, withdraw = 3 };
 constexpr ApprovalDecision approval_decision_last = ApprovalDecision::withdraw;
+constexpr Words<approval_decision_last> approval_decision_words("approve", "reject", "modify",
+                                                                "withdraw");
 
 // What people may choose: a bit for each decision. Withdrawing is for who asked, and always so.
 constexpr uint64_t option_of(ApprovalDecision decision) {

@@ -125,13 +125,20 @@ uint64_t escalate_if_room(Dispatch& dispatch, Escalation escalation) {
   return escalate(dispatch, std::move(escalation));
 }
 
-void escalate_for_review(Dispatch& dispatch, const Envelope& e, Seq message, std::string_view why) {
-  if (!e.review.empty() && e.kind == Kind::response) {
+void escalate_for_review(Dispatch& dispatch, const Envelope& e, MessageRef message,
+                         MessageRef question, std::string_view why) {
+  const Tables& t = dispatch.t;
+  if (e.review.empty() || question == none) {
+    return;
+  }
+  const Seq asked = t.messages.message(question).seq;
+  if (!t.escalations.has_review(e.sender, asked)) {
     escalate_if_room(dispatch, {.cause = EscalationCause::review_wanted,
-                                .about = message,
+                                .about = t.messages.message(message).seq,
                                 .agent = std::string(e.sender),
                                 .receiver = {},
-                                .why = std::string(why)});
+                                .why = std::string(why),
+                                .question = asked});
   }
 }
 

@@ -17,9 +17,10 @@ uint64_t escalate(Dispatch& dispatch, Escalation escalation);
 uint64_t escalate_if_room(Dispatch& dispatch, Escalation escalation);
 
 // The same of an answer whose sender says that people should look at it (`Envelope::review`); does
-// nothing for any other message. It is the sender's, who has a share, and those who maintain the
-// workspace are told.
-void escalate_for_review(Dispatch& dispatch, const Envelope& e, Seq message, std::string_view why);
+// nothing for any other message, nor while people are to look at another one to the same question.
+// It is the sender's, who has a share, and those who maintain the workspace are told.
+void escalate_for_review(Dispatch& dispatch, const Envelope& e, MessageRef message,
+                         MessageRef question, std::string_view why);
 
 // The same of a message that people are to look at though nothing failed (SQ-07): its sender asks
 // for it, or the policy of its dialect does, because it is critical or an answer is not sure

@@ -35,6 +35,9 @@ std::string_view cause_name(EscalationCause cause) {
 }
 
 uint64_t Escalations::add(Escalation escalation, uint64_t max) {
+  if (escalation.question.n != 0) {
+    reviews_.emplace(escalation.agent, escalation.question);
+  }
   const Seq about = escalation.about;
   const uint64_t id = cases_.add(std::move(escalation), max);
   open_about_.emplace(about, id);
@@ -44,6 +47,7 @@ uint64_t Escalations::add(Escalation escalation, uint64_t max) {
 void Escalations::resolve(uint64_t id, std::string_view resolution, std::string_view by, Time at) {
   CHECK(!by.empty());
   open_about_.erase({find(id)->about, id});
+  reviews_.erase({find(id)->agent, find(id)->question});
   cases_.change(id, [&](Escalation& escalation) {
     escalation.resolution = resolution;
     escalation.resolved_by = by;
@@ -67,10 +71,12 @@ void Escalations::encode(Writer& out) const {
 bool Escalations::decode(Reader& in) {
   dropped_ = in.varint();
   return cases_.decode(in, [this](const Escalation& escalation) {
-    if (escalation.is_open()) {
-      open_about_.emplace(escalation.about, escalation.id);
+    if (!escalation.is_open()) {
+      return true;
     }
-    return true;
+    open_about_.emplace(escalation.about, escalation.id);
+    return escalation.question.n == 0 ||
+           reviews_.emplace(escalation.agent, escalation.question).second;
   });
 }
 

@@ -40,6 +40,7 @@ struct Escalation {
   std::string agent;     // who is waiting for a solution
   std::string receiver;  // who did not deliver; may be empty
   std::string why;
+  Seq question{};  // of an answer that people should look at: what it answers
   Time since{};
   std::string resolution{};  // what was decided
   std::string resolved_by{};
@@ -57,6 +58,7 @@ struct Escalation {
     field("agent", self.agent);
     field("receiver", self.receiver);
     field("why", self.why);
+    field("question", self.question);
     field("since", self.since);
     field("resolution", self.resolution);
     field("resolved_by", self.resolved_by);
@@ -79,6 +81,10 @@ class Escalations {
     return has_room(rules) && open_of(agent) < share_of(rules, rules.escalations_max);
   }
   size_t open_of(std::string_view agent) const { return cases_.open_of(agent); }
+  // Whether people are to look at an answer of the agent's to this question.
+  bool has_review(std::string_view agent, Seq question) const {
+    return reviews_.contains({std::string(agent), question});
+  }
   // There was no room for one.
   void count_dropped() { ++dropped_; }
   const Escalation* find(uint64_t id) const { return cases_.find(id); }
@@ -106,6 +112,7 @@ class Escalations {
   uint64_t dropped_ = 0;
   Cases<Escalation> cases_;  // by agent
   std::set<std::pair<Seq, uint64_t>> open_about_;
+  std::set<std::pair<std::string, Seq>> reviews_;  // of open ones: agent and question
 };
 
 }  // namespace parley::core

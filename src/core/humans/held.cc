@@ -2,9 +2,7 @@
 #include "core/humans/held.h"
 
 #include <algorithm>
-#include <array>
 #include <limits>
-#include <set>
 #include <vector>
 
 #include "base/check.h"
@@ -28,10 +26,14 @@ namespace {
 using base::Code;
 
 constexpr int32_t all_answers = std::numeric_limits<int32_t>::max();
-constexpr size_t told_max = 16;
 constexpr std::string_view approval_fact = "approval";
 
 Hold hold_of(Seq message) { return {HoldReason::approval, message}; }
+
+// Until this one has got what was decided.
+Hold hold_from(const Tables& t, const Approvals::Decided& decided) {
+  return {HoldReason::decision, decided.message, t.agents.find(decided.receiver)};
+}
 
 // `0.95` of 950000.
 std::string parts_of_one(int32_t ppm) {
@@ -76,44 +78,37 @@ void start_timer(Tables& t, Seq request, Seq held) {
   }
 }
 
-std::vector<DeliveryRef> open_deliveries(const Tables& t, MessageRef message) {
-  std::vector<DeliveryRef> refs;
-  for (DeliveryRef ref = t.messages.message(message).deliveries; ref != none;
-       ref = t.messages.delivery(ref).sibling) {
-    if (!is_final(t.messages.delivery(ref).state)) {
-      refs.push_back(ref);
-    }
+// What was decided, for one who is to get the message, or was.
+OutboxItem notice_of(const Tables& t, const Approval& approval, AgentRef receiver) {
+  OutboxItem item{.kind = OutboxKind::approval_decided,
+                  .to = t.agents[receiver].name,
+                  .about = approval.held,
+                  .priority = approval.priority,
+                  .facts = {{std::string(approval_fact), static_cast<int64_t>(approval.id)},
+                            {"message_id", approval.message_name()},
+                            {"decision", std::string(approval_state_words[approval.state])},
+                            {"decided_by", approval.decided_by},
+                            {"asker", approval.asker}}};
+  if (!approval.comment.empty()) {
+    item.facts.push_back({"comment", approval.comment});
   }
-  return refs;
+  return item;
 }
 
-// What was decided, for those who get the message with the change that people made. It is more
-// urgent than the message, so that it is handed out first where both wait.
+// For those who get the message with the change that people made.
 void tell_of_change(Dispatch& dispatch, const Approval& approval, MessageRef message,
                     std::string_view modification) {
   Tables& t = dispatch.t;
-  const auto urgency = static_cast<uint8_t>(approval.priority);
   size_t told = 0;
-  for (const DeliveryRef ref : open_deliveries(t, message)) {
+  for (const DeliveryRef ref : open_of(t, message)) {
     if (++told > told_max) {
       return;
     }
-    const uint64_t item =
-        owe(dispatch,
-            {.kind = OutboxKind::approval_decided,
-             .to = t.agents[t.messages.delivery(ref).receiver].name,
-             .about = approval.held,
-             .priority = approval.priority == priority_last ? priority_last
-                                                            : static_cast<Priority>(urgency + 1),
-             .facts = {{std::string(approval_fact), static_cast<int64_t>(approval.id)},
-                       {"message_id", approval.message_name()},
-                       {"decision", std::string(approval_state_name(approval.state))},
-                       {"option", std::string(approval_decision_name(ApprovalDecision::modify))},
-                       {"decided_by", approval.decided_by},
-                       {"asker", approval.asker},
-                       {"comment", approval.comment},
-                       {"modification", std::string(modification)}}});
-    if (item != 0) {
+    OutboxItem item = notice_of(t, approval, t.messages.delivery(ref).receiver);
+    item.facts.push_back(
+        {"option", std::string(approval_decision_words[ApprovalDecision::modify])});
+    item.facts.push_back({"modification", std::string(modification)});
+    if (owe(dispatch, std::move(item)) != 0) {
       t.approvals.add_untold(approval.id);
     }
   }
@@ -138,7 +133,7 @@ void pass_answer(Dispatch& dispatch, const Approval& approval, MessageRef messag
   e.status = approval.status;
   e.sender = arrived.actor;
   e.dialect = t.messages.message(message).dialect;
-  for (const DeliveryRef ref : open_deliveries(t, message)) {
+  for (const DeliveryRef ref : open_of(t, message)) {
     e.receivers.push_back(t.agents[t.messages.delivery(ref).receiver].name);
   }
   enter_answer(context, question, message, e);
@@ -146,9 +141,14 @@ void pass_answer(Dispatch& dispatch, const Approval& approval, MessageRef messag
   (void)enter_task(context, e, route, message, question);
 }
 
-// The work of its sender counts now (SP-10). How sure it was nobody knows here any more.
+// The work of its sender counts now (SP-10), if that is there. How sure it was nobody knows here any
+// more.
 void note_passed(Tables& t, const Approval& approval, MessageRef message, MessageRef question) {
-  t.agents[t.messages.message(message).sender].work.answered(
+  Agent& sender = t.agents[t.messages.message(message).sender];
+  if (!sender.is_registered() || is_of_former(t, message)) {
+    return;
+  }
+  sender.work.answered(
       t.now, {.well = approval.status != Status::error && approval.status != Status::declined,
               .after = t.now - t.messages.message(question).time});
 }
@@ -167,8 +167,7 @@ void pass(Dispatch& dispatch, const Approval& approval, MessageRef message) {
     t.messages.message(message).mark = Mark::modified;
   }
   start_timer(t, approval.held, approval.held);  // of a request: its receiver gets it now
-  const std::array<Seq, 1> held = {approval.held};
-  release_messages(dispatch, held, hold_of(approval.held));
+  release_messages(dispatch, {&approval.held, 1}, hold_of(approval.held));
 }
 
 // Why there is no answer.
@@ -178,7 +177,7 @@ std::string why_none(const Approval& approval) {
            " passes; it was asked for until " + base::format_time(approval.deadline);
   }
   return "the answer of " + quoted(approval.asker) + " is " +
-         std::string(approval_state_name(approval.state)) + " by " + quoted(approval.decided_by) +
+         std::string(approval_state_words[approval.state]) + " by " + quoted(approval.decided_by) +
          (approval.comment.empty() ? "" : ": " + approval.comment);
 }
 
@@ -204,7 +203,7 @@ AgentRef fail_question(Dispatch& dispatch, const Approval& approval, AgentRef se
     return none;
   }
   const AgentRef asker = t.messages.message(question).sender;
-  const std::string decision(approval_state_name(approval.state));
+  const std::string decision(approval_state_words[approval.state]);
   const std::string why = why_none(approval);
   const PendingRequest* const pending = t.pending.find_request(approval.question);
   // Others who were asked may still answer, or another answer waits for people.
@@ -255,19 +254,8 @@ void tell_of_refusal(Dispatch& dispatch, const Approval& approval,
     if (receiver == told || ++count > told_max) {
       continue;
     }
-    OutboxItem item{.kind = OutboxKind::approval_decided,
-                    .to = dispatch.t.agents[receiver].name,
-                    .about = approval.held,
-                    .priority = approval.priority,
-                    .facts = {{std::string(approval_fact), static_cast<int64_t>(approval.id)},
-                              {"message_id", approval.message_name()},
-                              {"decision", std::string(approval_state_name(approval.state))},
-                              {"decided_by", approval.decided_by},
-                              {"asker", approval.asker},
-                              {"detail", why_none(approval)}}};
-    if (!approval.comment.empty()) {
-      item.facts.push_back({"comment", approval.comment});
-    }
+    OutboxItem item = notice_of(dispatch.t, approval, receiver);
+    item.facts.push_back({"detail", why_none(approval)});
     owe(dispatch, std::move(item));
   }
 }
@@ -304,17 +292,18 @@ void finish_held(Dispatch& dispatch, const Approval& approval) {
   std::vector<AgentRef> receivers;  // of an answer
   if (message != none) {
     const bool is_answer = t.messages.message(message).kind == Kind::response;
-    for (const DeliveryRef ref : open_deliveries(t, message)) {
+    for (const DeliveryRef ref : open_of(t, message)) {
       const AgentRef receiver = t.messages.delivery(ref).receiver;
       if (is_answer) {
         receivers.push_back(receiver);
       }
       dispatch.withdraw(
-          ref, std::string(approval_state_name(approval.state)) + " by " + approval.decided_by);
+          ref, std::string(approval_state_words[approval.state]) + " by " + approval.decided_by);
       dispatch.pump(receiver);
     }
   }
   if (message != none && !is_approved) {
+    t.messages.message(message).barred = true;
     discard_letters(dispatch, message);
   }
   // Who takes its answer back may answer in other words.
@@ -329,6 +318,21 @@ void finish_held(Dispatch& dispatch, const Approval& approval) {
   // The time of what is still waited for goes on.
   start_timer(t, approval.question, approval.held);
   start_timer(t, approval.held, approval.held);
+}
+
+// It waits in the inbox of its receiver, from whom the message is kept until then. It may have been
+// handed out at once.
+void keep_until_read(Tables& t, const OutboxItem& item, MessageRef notice) {
+  const AgentRef receiver = t.agents.find(item.to);
+  const DeliveryRef ref =
+      notice == none || receiver == none ? none : t.messages.delivery_to(notice, receiver);
+  if (ref == none || t.messages.delivery(ref).state > State::delayed ||
+      t.messages.find(item.about) == none) {
+    return;
+  }
+  const Approvals::Decided decided{item.about, item.to};
+  t.approvals.add_unread(t.messages.message(notice).seq, decided);
+  t.holds.add(item.about, hold_from(t, decided));
 }
 
 void one_is_told(Dispatch& dispatch, uint64_t id) {
@@ -400,12 +404,13 @@ bool waits_for_approval(const Tables& t, Seq message) {
   return at != all.end() && std::ranges::find(at->second, hold_of(message)) != at->second.end();
 }
 
+bool waits_for_decision(const Tables& t, Seq message, AgentRef receiver) {
+  return t.approvals.find_unread(message, t.agents[receiver].name).n != 0;
+}
+
 bool is_barred(const Tables& t, Seq message) {
-  return std::ranges::any_of(t.approvals.all(), [message](const auto& row) {
-    const Approval& approval = row.second;
-    return approval.held == message && !approval.is_pending() &&
-           approval.state != ApprovalState::approved && approval.state != ApprovalState::modified;
-  });
+  const MessageRef ref = t.messages.find(message);
+  return ref != none && t.messages.message(ref).barred;
 }
 
 void hold_for_approval(Tables& t, Seq message) { t.holds.add(message, hold_of(message)); }
@@ -468,7 +473,7 @@ void end_held(Dispatch& dispatch, const Approval& approval, std::string_view mod
   one_is_told(dispatch, approval.id);
 }
 
-void note_told(Dispatch& dispatch, const OutboxItem& item) {
+void note_told(Dispatch& dispatch, const OutboxItem& item, MessageRef notice) {
   if (item.kind != OutboxKind::approval_decided || item.about.n == 0) {
     return;
   }
@@ -477,7 +482,29 @@ void note_told(Dispatch& dispatch, const OutboxItem& item) {
   const auto id = static_cast<uint64_t>(std::get<int64_t>(fact->value));
   const Approval* const approval = dispatch.t.approvals.find(id);
   if (approval != nullptr && approval->untold > 0 && approval->held == item.about) {
+    keep_until_read(dispatch.t, item, notice);
     one_is_told(dispatch, id);
+  }
+}
+
+void release_decided(Dispatch& dispatch) {
+  Tables& t = dispatch.t;
+  for (auto read = dispatch.take_read(); !read.empty(); read = dispatch.take_read()) {
+    for (const Seq notice : read) {
+      const auto at = t.approvals.unread().find(notice);
+      if (at == t.approvals.unread().end()) {
+        continue;
+      }
+      const Seq message = at->second.message;
+      const Hold hold = hold_from(t, at->second);
+      t.approvals.remove_unread(notice);
+      if (t.messages.find(message) == none) {
+        t.holds.remove(message, hold);
+      } else {
+        release_messages(dispatch, {&message, 1}, hold);
+      }
+    }
+    Requests(t, dispatch).settle();  // what expired may have been waited for
   }
 }
 
@@ -493,13 +520,7 @@ void tell_no_more(Dispatch& dispatch, std::string_view name) {
     }
   }
   for (const OutboxItem& item : items) {
-    note_told(dispatch, item);
-  }
-  const std::set<uint64_t> untold = t.approvals.untold();
-  for (const uint64_t id : untold) {
-    while (t.approvals.find(id)->asker == name && t.approvals.find(id)->is_open()) {
-      one_is_told(dispatch, id);
-    }
+    note_told(dispatch, item, none);
   }
 }
 
@@ -508,6 +529,9 @@ void restore_held(Tables& t) {
     if (approval.is_open() && approval.held.n != 0) {
       hold_for_approval(t, approval.held);
     }
+  }
+  for (const auto& [notice, decided] : t.approvals.unread()) {
+    t.holds.add(decided.message, hold_from(t, decided));
   }
 }
 

@@ -28,6 +28,9 @@ Checked check_held(const ConstContext& context, const Send& command, MessageRef 
 // Whether people have not decided yet whether the message passes on.
 bool waits_for_approval(const Tables& t, Seq message);
 
+// Whether people changed it, and this receiver has not got what they decided.
+bool waits_for_decision(const Tables& t, Seq message, AgentRef receiver);
+
 // Whether people did not let it pass, or nobody did in time.
 bool is_barred(const Tables& t, Seq message);
 
@@ -41,13 +44,16 @@ void begin_held(Context& context, const Envelope& e, MessageRef message, Message
                 std::string why);
 
 // What becomes of the message of an approval that has just ended; nothing where it has none.
-// Approved, it goes on as if it had just arrived. Modified, its receivers hear what was decided,
-// and then it goes on. Else it is withdrawn, and whoever waits for the answer is told why there is
-// none.
+// Approved, it goes on as if it had just arrived. Modified, it goes on when what was decided is in
+// the inboxes of its receivers, and each of them gets it when it was handed that. Else it is
+// withdrawn, and whoever waits for the answer is told why there is none.
 void end_held(Dispatch& dispatch, const Approval& approval, std::string_view modification);
-// The item has left the outbox: its receiver is told, or cannot be. What waited for that goes on.
-void note_told(Dispatch& dispatch, const OutboxItem& item);
-// The principal is gone: nobody waits until it is told, nor for its own messages to be told of.
+// The item has left the outbox: its receiver is told by this message, or cannot be (none). What
+// waited for that goes on.
+void note_told(Dispatch& dispatch, const OutboxItem& item, MessageRef notice);
+// Who was handed what people decided in this entry gets the message, too.
+void release_decided(Dispatch& dispatch);
+// The principal is gone: nobody waits until it is told.
 void tell_no_more(Dispatch& dispatch, std::string_view name);
 
 // A snapshot has the approvals, and not the holds that follow from them.

@@ -19,6 +19,7 @@ void encode_limits(const Tables& t, Writer& out) {
   for (const Exchange& exchange : exchanges) {
     put(exchange, out);
   }
+  put(t.rebooking, out);
   out.varint(t.pressed.all().size());
   for (const auto& [until, name] : t.pressed.all()) {
     out.time(until);
@@ -40,6 +41,7 @@ void decode_limits(Tables& t, Reader& in) {
                     std::numeric_limits<uint64_t>::max());
     return true;
   });
+  get(t.rebooking, in);
   for (size_t left = in.count(2); left > 0; --left) {
     const Time until = in.time();
     t.pressed.add(until, in.text());

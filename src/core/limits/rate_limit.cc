@@ -3,6 +3,7 @@
 #include "core/limits/rate_limit.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/limits/backpressure_acts.h"
 
@@ -115,7 +116,8 @@ bool throttle(Tables& t, DeliveryRef ref, Passage& passage) {
   Gate gate = passage.gate;
   Time until = passage.until;
   if (!message.to_many() && t.rules.flow_rate_pair > 0) {
-    const uint64_t key = Buckets::pair(t.agents[message.sender].name, receiver.name);
+    const Seq since = is_of_former(t, delivery.message) ? Seq{} : t.agents[message.sender].since;
+    const uint64_t key = Buckets::pair(since, receiver.since);
     until = std::max(until, take_tokens(t, {t.buckets.at(key, t.now), t.rules.flow_rate_pair},
                                         message.priority, passage.relief));
   }
@@ -185,16 +187,34 @@ std::expected<void, base::Error> check_redeliveries(const Tables& t, AgentRef re
       Duration{used.us - Bucket::minute.us + 1}});
 }
 
-void restart_rate_limits(Dispatch& dispatch) {
+void restart_rate_limits(Dispatch& dispatch, Seq now) {
   Tables& t = dispatch.t;
   for (const AgentRef ref : t.agents.sorted()) {
     t.agents[ref].buckets = {};
   }
   t.buckets.clear();
+  t.rebooking = {.next = {}, .end = now};
+  advance_rebooking(dispatch);
+}
+
+// What has not been booked again waits where it was, as long as it had to.
+void advance_rebooking(Dispatch& dispatch) {
+  Tables& t = dispatch.t;
+  if (!t.rebooking.is_on()) {
+    return;
+  }
+  const Rebooking rebooking = std::exchange(t.rebooking, {});
   MessageRef entered = none;
   Passage passage;
-  for (const DeliveryRef ref : t.messages.gates.throttled_deliveries()) {
+  const std::vector<DeliveryRef> refs =
+      t.messages.gates.throttled_deliveries(rebooking.next, due_max);
+  for (const DeliveryRef ref : refs) {
     const Delivery& delivery = t.messages.delivery(ref);
+    const Seq seq = t.messages.message(delivery.message).seq;
+    if (seq >= rebooking.end) {
+      return;
+    }
+    t.rebooking = {.next = Seq{seq.n + 1}, .end = rebooking.end};
     if (delivery.gate == Gate::open) {
       continue;  // a critical one behind it is through, and let it go before
     }
@@ -208,7 +228,12 @@ void restart_rate_limits(Dispatch& dispatch) {
       dispatch.pump(delivery.receiver);
     }
   }
+  if (refs.size() < due_max) {
+    t.rebooking = {};
+  }
 }
+
+Time rebooking_due(const Tables& t) { return t.rebooking.is_on() ? t.now : base::time_max; }
 
 Duration delay_of(const Tables& t, MessageRef ref) {
   Time last = t.now;

@@ -27,7 +27,10 @@ void charge_redelivery(Tables& t, AgentRef agent);
 // it who opens and closes one in a loop could have the broker do, and write down, any amount.
 std::expected<void, base::Error> check_redeliveries(const Tables& t, AgentRef agent, Time now);
 
-// The limits have changed: all begin anew, and what waits is booked again in the order sent.
-void restart_rate_limits(Dispatch& dispatch);
+// The limits have changed: all begin anew, and what waits, which was sent before `now`, is booked
+// again in the order sent. There may be very much of it: time does the rest.
+void restart_rate_limits(Dispatch& dispatch, Seq now);
+void advance_rebooking(Dispatch& dispatch);
+Time rebooking_due(const Tables& t);
 
 }  // namespace parley::core

@@ -34,8 +34,8 @@ Duration cost_of(uint64_t count, uint64_t per_min) {
   return Duration{static_cast<int64_t>(minute * count / per_min)};
 }
 
-uint64_t Buckets::pair(std::string_view sender, std::string_view receiver) {
-  return base::hash64(receiver, base::hash64(sender, 2));
+uint64_t Buckets::pair(Seq sender, Seq receiver) {
+  return base::mix64(base::mix64(base::hash64("", 2), sender.n), receiver.n);
 }
 
 uint64_t Buckets::topic(std::string_view name) { return base::hash64(name, 3); }

@@ -93,11 +93,25 @@ struct AgentBuckets {
   }
 };
 
+// The limits have changed: what was sent before that, and waits for one, is booked again in the
+// order sent, some of it in each entry.
+struct Rebooking {
+  Seq next;  // from this one on
+  Seq end;   // before this one; nothing is to be done where `next` is not before it
+
+  bool is_on() const { return next < end; }
+  static void fields(auto& self, auto& field) {
+    field("next", self.next);
+    field("end", self.end);
+  }
+};
+
 // The buckets of pairs, of topics, of the channel to everyone and of notices, by the hash of their
 // names. One that is full is as good as none, and goes sooner or later.
 class Buckets {
  public:
-  static uint64_t pair(std::string_view sender, std::string_view receiver);
+  // By their registrations: who has a name after another begins anew.
+  static uint64_t pair(Seq sender, Seq receiver);
   static uint64_t topic(std::string_view name);
   static uint64_t notices(std::string_view agent);       // that it causes in sessions
   static uint64_t redeliveries(std::string_view agent);  // to its streams

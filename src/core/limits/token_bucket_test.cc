@@ -86,8 +86,8 @@ TEST(AgentBuckets, BucketsForgetOnlyWhatIsFull) {
 }
 
 TEST(AgentBuckets, APairHasADirection) {
-  EXPECT_NE(Buckets::pair("a", "b"), Buckets::pair("b", "a"));
-  EXPECT_NE(Buckets::pair("ab", "c"), Buckets::pair("a", "bc"));
+  EXPECT_NE(Buckets::pair(Seq{1}, Seq{2}), Buckets::pair(Seq{2}, Seq{1}));
+  EXPECT_NE(Buckets::pair(Seq{1}, Seq{23}), Buckets::pair(Seq{12}, Seq{3}));
 }
 
 }  // namespace

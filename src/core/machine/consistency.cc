@@ -137,6 +137,30 @@ bool holds_follow_from_sessions(const Tables& t) {
   return held == expected;
 }
 
+// Who has not got what people decided about a message is kept from it, and nobody else is.
+bool holds_follow_from_decisions(const Tables& t) {
+  std::set<std::pair<Seq, AgentRef>> expected;
+  for (const auto& [notice, decided] : t.approvals.unread()) {
+    expected.emplace(decided.message, t.agents.find(decided.receiver));
+    const MessageRef ref = t.messages.find(notice);
+    const AgentRef receiver = t.agents.find(decided.receiver);
+    const DeliveryRef told =
+        ref == none || receiver == none ? none : t.messages.delivery_to(ref, receiver);
+    if (told == none || t.messages.delivery(told).state > State::delayed) {
+      return false;
+    }
+  }
+  std::set<std::pair<Seq, AgentRef>> held;
+  for (const auto& [message, holds] : t.holds.all()) {
+    for (const Hold& hold : holds) {
+      if (hold.reason == HoldReason::decision) {
+        held.emplace(message, hold.to);
+      }
+    }
+  }
+  return held == expected;
+}
+
 // What people have to approve is held for that reason, and nothing else is.
 bool holds_follow_from_approvals(const Tables& t) {
   std::set<Seq> expected;
@@ -211,7 +235,8 @@ bool is_consistent(const Tables& t) {
   return watches_what_is_waited_for(t) && owes_what_is_next(t) && remembers_what_is_settled(t) &&
          counts_pending_requests(t) && sessions_have_what_they_name(t) &&
          debates_have_what_they_name(t) && holds_follow_from_sessions(t) &&
-         holds_follow_from_approvals(t) && locks_are_in_order(t) && broadcasts_are_open(t) &&
+         holds_follow_from_approvals(t) && holds_follow_from_decisions(t) &&
+         locks_are_in_order(t) && broadcasts_are_open(t) &&
          t.wait_graph.is_in_order();
 }
 

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "core/agents/agents_snapshot.h"
+#include "core/agents/hub.h"
 #include "core/agents/presence.h"
 #include "core/agents/registry.h"
 #include "core/conversation/lock_acts.h"
@@ -28,9 +29,11 @@
 #include "core/handoffs/handoff_acts.h"
 #include "core/humans/approval_acts.h"
 #include "core/humans/escalation_acts.h"
+#include "core/humans/held.h"
 #include "core/limits/admission.h"
 #include "core/limits/backpressure_acts.h"
 #include "core/limits/limits_snapshot.h"
+#include "core/limits/rate_limit.h"
 #include "core/machine/room_lists.h"
 #include "core/machine/rule_acts.h"
 #include "core/machine/send.h"
@@ -46,19 +49,22 @@ namespace parley::core {
 
 // What time brings about, in this order, before a command acts.
 using TimeSteps =
-    Steps<Step<relieve_all, relief_due>, Step<advance_deliveries, deliveries_due>,
-          Step<advance_threads, threads_due>, Step<advance_sessions, sessions_due>,
-          Step<advance_locks, locks_due>, Step<advance_dead_letters, dead_letters_due>,
-          Step<advance_requests, requests_due>, Step<advance_approvals, approvals_due>,
-          Step<advance_debates, debates_due>, Step<advance_handoffs, handoffs_due>,
+    Steps<Step<relieve_all, relief_due>, Step<advance_rebooking, rebooking_due>,
+          Step<advance_deliveries, deliveries_due>, Step<advance_threads, threads_due>,
+          Step<advance_sessions, sessions_due>, Step<advance_locks, locks_due>,
+          Step<advance_dead_letters, dead_letters_due>, Step<advance_requests, requests_due>,
+          Step<advance_approvals, approvals_due>, Step<advance_debates, debates_due>,
+          Step<advance_handoffs, handoffs_due>, Step<advance_violations, violations_due>,
           Step<presence::advance, presence::due>>;
 
-// The end of each entry: who has nothing waiting for its limits any more is told so, and what is
-// kept or remembered beyond its time or number goes. Messages go last: the others refer to them.
-using LastSteps = Steps<Step<relieve_drained, no_time>, Step<forget_dead_letters, no_time>,
-                        Step<forget_retained, retained_due>, Step<forget_threads, old_threads_due>,
-                        Step<forget_sessions, old_sessions_due>, Step<forget_tasks, old_tasks_due>,
-                        Step<forget_messages, old_messages_due>>;
+// The end of each entry: who got what people decided about a message may get that. Who has nothing
+// waiting for its limits any more is told so, and what is kept or remembered beyond its time or
+// number goes. Messages go last: the others refer to them.
+using LastSteps =
+    Steps<Step<release_decided, no_time>, Step<relieve_drained, no_time>,
+          Step<forget_dead_letters, no_time>, Step<forget_retained, retained_due>,
+          Step<forget_threads, old_threads_due>, Step<forget_sessions, old_sessions_due>,
+          Step<forget_tasks, old_tasks_due>, Step<forget_messages, old_messages_due>>;
 
 // The parts of a snapshot behind the rules, in the order of their bytes. Another order, and a part
 // that is added or removed, makes another format: core/machine/snapshot.h says what to do then.
@@ -82,7 +88,7 @@ using SnapshotParts =
           Whole<&Tables::broadcasts>>;
 
 // A principal is removed: `on(Context&, const Unregister&)` says what comes before and after.
-using RoomDepartures =
-    Departures<leave_sessions, leave_locks, leave_approvals, leave_debates, leave_handoffs>;
+using RoomDepartures = Departures<leave_sessions, leave_locks, leave_approvals, leave_debates,
+                                  leave_handoffs, leave_violations>;
 
 }  // namespace parley::core

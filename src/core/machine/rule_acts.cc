@@ -37,7 +37,7 @@ Outcome on(Context& context, const SetRules& command) {
   }
   const Rules before = std::exchange(t.rules, *changed_rules(t.rules, command));
   if (!same_rates(before, t.rules)) {
-    restart_rate_limits(context.dispatch);
+    restart_rate_limits(context.dispatch, context.entry.seq);
   }
   if (before.collab_heartbeat != t.rules.collab_heartbeat ||
       before.collab_heartbeats_missed != t.rules.collab_heartbeats_missed) {

@@ -916,7 +916,7 @@ class Script {
       std::vector<std::string> found;
       for (const auto& [id, approval] : tables().approvals.all()) {
         found.push_back(std::to_string(id) + " " + approval.asker + " " +
-                        std::string(approval_state_name(approval.state)));
+                        std::string(approval_state_words[approval.state]));
       }
       check_equal(join(words.rest()), join(found));
     } else if (what == "flags:") {
@@ -1165,6 +1165,9 @@ class Script {
     const Tables& t = machine.find(effect.workspace)->tables();
     seen.other["turn"].push_back(t.agents[effect.agent].name +
                                  (effect.granted ? " granted" : " over"));
+  }
+  void describe(const Machine&, const ApprovalChanged& effect, Seen& seen) const {
+    seen.other["changed"].push_back("approval " + std::to_string(effect.approval));
   }
   void describe(const Machine&, const StreamClosed& effect, Seen& seen) const {
     seen.other["closed"].push_back(stream_names_.at(effect.stream));

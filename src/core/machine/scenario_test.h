@@ -157,10 +157,10 @@ inline std::string resolution_word(Resolution resolution) {
 
 // Kinds of what an entry brings about beside hand-outs and dead letters: `mail bo`, `settled m1
 // acked`, `dropped 1`, `system 1 retried` or `system alarm`, `closed s1`, `owes escalated root`,
-// `late m1 given up`, `turn bo granted`, `kept m1`.
+// `late m1 given up`, `turn bo granted`, `kept m1`, `changed approval 1`.
 inline bool is_kind(std::string_view word) {
-  constexpr std::array<std::string_view, 9> kinds = {
-      "mail", "settled", "dropped", "system", "closed", "owes", "late", "turn", "kept"};
+  constexpr std::array<std::string_view, 10> kinds = {
+      "mail", "settled", "dropped", "system", "closed", "owes", "late", "turn", "kept", "changed"};
   return std::ranges::find(kinds, word) != kinds.end();
 }
 

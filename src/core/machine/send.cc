@@ -210,7 +210,7 @@ bool enter(Context& context, const Send& command, const SendPlan& plan, MessageR
   if (plan.question != none) {
     enter_answer(context, plan.question, message, command.envelope);
   }
-  escalate_for_review(context.dispatch, command.envelope, context.entry.seq,
+  escalate_for_review(context.dispatch, command.envelope, message, plan.question,
                       command.envelope.review);
   return waits || enter_task(context, command.envelope, plan.route, message, plan.question);
 }
@@ -235,7 +235,7 @@ bool enter_held(Context& context, const Send& command, const SendPlan& plan, Mes
                         enter_task(context, command.envelope, plan.route, message, plan.question);
   begin_held(context, command.envelope, message, plan.question, plan.held);
   // Nothing of what it says is known before it passes.
-  escalate_for_review(context.dispatch, command.envelope, context.entry.seq,
+  escalate_for_review(context.dispatch, command.envelope, message, plan.question,
                       "its sender wants people to look at it; it waits for its approval");
   return has_task;
 }
@@ -254,11 +254,11 @@ void enter_squad_work(Context& context, const Send& command, const SendPlan& pla
 }
 
 // What the broker owed is sent; it may be off the list already. 0: it is none of the broker's.
-void end_item(Dispatch& dispatch, uint64_t id) {
+void end_item(Dispatch& dispatch, uint64_t id, MessageRef message) {
   if (const OutboxItem* const found = dispatch.t.outbox.find(id); found != nullptr) {
     const OutboxItem item = *found;
     dispatch.t.outbox.remove(id);
-    note_told(dispatch, item);
+    note_told(dispatch, item, message);
   }
 }
 
@@ -320,7 +320,7 @@ Outcome accept(Context& context, const Send& command, const SendPlan& plan) {
   const bool has_no_task = is_held ? !enter_held(context, command, plan, message, pause)
                                    : !enter(context, command, plan, message, waits);
   enter_squad_work(context, command, plan, message, is_held);
-  end_item(context.dispatch, command.outbox_item);
+  end_item(context.dispatch, command.outbox_item, message);
   if (t.messages.message(message).refused) {
     return refuse(Code::receiver_unavailable,
                   presence::why_away(t.agents[plan.route.absent.front()]), "/receiver");

@@ -55,11 +55,13 @@ struct Tables {
   Tasks tasks;
   Streams streams;
   Buckets buckets;
+  Rebooking rebooking;
   Exchanges exchanges;
   WaitGraph wait_graph;
   SharedLine<Remembered> remembered;  // settled messages, by sender: oldest first
   DueNames silences;  // when to look whether an agent is still there: core/agents/presence.h
   DueNames untold;    // whose availability is told later: the same
+  DueNames violated;  // whose violations are told next: core/agents/hub.h
   DueNames pressed;  // who is near its limits, until when at least: core/limits/backpressure_acts.h
   Time now;          // of the newest entry
 

@@ -19,7 +19,9 @@ void Gates::hold_up(DeliveryRef ref, Gate gate, Time until) {
     Line& line = by_sender_[origin_of(records_.message_of(ref))];
     if (delivery.gate != Gate::open) {
       line.due.erase({delivery.due, ref});
-    } else if (throttled_[delivery.message]++ == 0) {
+    } else if (Waiting& throttled = throttled_[records_.message_of(ref).seq];
+               throttled.waiting++ == 0) {
+      throttled.message = delivery.message;
       ++line.messages;
     }
     line.due.emplace(until, ref);
@@ -58,7 +60,7 @@ void Gates::move_turn(DeliveryRef ref, Gate from, Gate to) {
     leave_turns(ref);
     return;
   }
-  Published& published = turns_[{origin_of(message), message.topic}][message.seq];
+  Waiting& published = turns_[{origin_of(message), message.topic}][message.seq];
   published.message = records_.deliveries[ref].message;
   ++published.waiting;
 }
@@ -89,7 +91,7 @@ void Gates::leave_turns(DeliveryRef ref) {
   }
 }
 
-const std::map<Seq, Gates::Published>* Gates::publications(const Message& message) const {
+const std::map<Seq, Gates::Waiting>* Gates::publications(const Message& message) const {
   const auto at = turns_.find({origin_of(message), message.topic});
   return at == turns_.end() ? nullptr : &at->second;
 }
@@ -149,8 +151,8 @@ void Gates::note_inside(const Delivery& delivery) {
 }
 
 void Gates::count_out(const Delivery& delivery, std::map<Origin, Line>::iterator line) {
-  const auto at = throttled_.find(delivery.message);
-  if (--at->second > 0) {
+  const auto at = throttled_.find(records_.messages[delivery.message].seq);
+  if (--at->second.waiting > 0) {
     return;
   }
   throttled_.erase(at);
@@ -202,16 +204,19 @@ uint64_t Gates::throttled_of(AgentRef sender) const {
   return at == by_sender_.end() ? 0 : at->second.messages;
 }
 
-std::vector<DeliveryRef> Gates::throttled_deliveries() const {
+std::vector<DeliveryRef> Gates::throttled_deliveries(Seq from, size_t enough) const {
   std::vector<DeliveryRef> refs;
-  for (const auto& [sender, line] : by_sender_) {
-    for (const auto& [due, ref] : line.due) {
-      refs.push_back(ref);
+  for (auto at = throttled_.lower_bound(from); at != throttled_.end() && refs.size() < enough;
+       ++at) {
+    const size_t before = refs.size();
+    for (DeliveryRef ref = records_.messages[at->second.message].deliveries; ref != none;
+         ref = records_.deliveries[ref].sibling) {
+      if (is_limit(records_.deliveries[ref].gate)) {
+        refs.push_back(ref);
+      }
     }
+    std::reverse(refs.begin() + static_cast<std::ptrdiff_t>(before), refs.end());
   }
-  std::ranges::sort(refs, {}, [this](DeliveryRef ref) {
-    return std::pair(records_.message_of(ref).seq, records_.deliveries[ref].minor);
-  });
   return refs;
 }
 

@@ -49,9 +49,12 @@ class Gates {
   // Messages that wait for a limit with one receiver at least; of this sender.
   uint64_t throttled() const { return throttled_.size(); }
   uint64_t throttled_of(AgentRef sender) const;
-  bool is_throttled(MessageRef ref) const { return throttled_.contains(ref); }
-  // Their deliveries that wait for a limit, the oldest first.
-  std::vector<DeliveryRef> throttled_deliveries() const;
+  bool is_throttled(MessageRef ref) const {
+    return throttled_.contains(records_.messages[ref].seq);
+  }
+  // Their deliveries that wait for a limit, the oldest first: those of messages from this one on,
+  // of each all, until there are so many.
+  std::vector<DeliveryRef> throttled_deliveries(Seq from, size_t enough) const;
   // When the first and the last of the sender's get through the limit that they wait for; now when
   // none waits.
   std::pair<Time, Time> passing_of(AgentRef sender, Time now) const;
@@ -67,13 +70,13 @@ class Gates {
     std::set<std::pair<Time, DeliveryRef>> due{};  // of each delivery
   };
 
-  // A publication of one sender on one channel, with how many of its deliveries have not passed.
-  struct Published {
+  // A message, with how many of its deliveries wait; of a publication: have not passed its channel.
+  struct Waiting {
     MessageRef message = none;
     uint32_t waiting = 0;
   };
   // By topic, which is none for the channel to everyone, and sender; the oldest publication first.
-  using Turns = std::map<std::pair<Origin, TopicRef>, std::map<Seq, Published>>;
+  using Turns = std::map<std::pair<Origin, TopicRef>, std::map<Seq, Waiting>>;
 
   // What is tried again, in this order.
   struct Tried {
@@ -94,15 +97,15 @@ class Gates {
   // Keeps the turns in step when a delivery goes from one gate to another.
   void move_turn(DeliveryRef ref, Gate from, Gate to);
   void leave_turns(DeliveryRef ref);
-  const std::map<Seq, Published>* publications(const Message& message) const;
+  const std::map<Seq, Waiting>* publications(const Message& message) const;
 
   MessageRecords& records_;
   MessageDeadlines& deadlines_;
   std::map<AgentRef, uint64_t> outside_;                          // by receiver
   std::map<std::pair<AgentRef, AgentRef>, uint64_t> outside_by_;  // and sender
   std::set<Tried> tried_;
-  std::map<MessageRef, uint32_t> throttled_;  // how many of its deliveries are
-  std::map<Origin, Line> by_sender_;          // of those that are throttled
+  std::map<Seq, Waiting> throttled_;
+  std::map<Origin, Line> by_sender_;  // of those that are throttled
   std::map<AgentRef, Seq> parted_;  // since when those of a name are its own, where others wait
   std::vector<AgentRef> drained_;
   Turns turns_;

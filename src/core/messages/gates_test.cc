@@ -186,7 +186,14 @@ TEST(Gates, ListWhatLimitsHoldUpTheOldestFirst) {
   t.gates.hold_up(second, Gate::sender, Time{300});
   t.gates.hold_up(first, Gate::receiver, Time{400});
   t.gates.hold_up(t.deliver(t.send(ana), bo), Gate::room, Time{100});
-  EXPECT_EQ(t.gates.throttled_deliveries(), (std::vector<DeliveryRef>{first, second, third}));
+  const auto from = [&t](Seq seq, size_t enough) {
+    return t.gates.throttled_deliveries(seq, enough);
+  };
+  EXPECT_EQ(from(Seq{}, 9), (std::vector<DeliveryRef>{first, second, third}));
+  EXPECT_EQ(from(Seq{}, 1), std::vector<DeliveryRef>{first});
+  EXPECT_EQ(from(Seq{}, 2), (std::vector<DeliveryRef>{first, second, third})) << "all of a message";
+  const Seq newer = t.records.messages[of_ana].seq;
+  EXPECT_EQ(from(newer, 1), (std::vector<DeliveryRef>{second, third}));
 }
 
 }  // namespace

@@ -58,16 +58,17 @@ struct Message {
   Dialect dialect = Dialect::flow;
   Durability durability = Durability::disk;
   bool retained = false;   // kept by its topic for late subscribers
-  bool is_own = false;     // the broker itself sent it
   bool watched = false;    // someone waits for what becomes of it
   bool timed_out = false;  // no one waits for its answer any more
   Mark mark = Mark::plain;
   bool everyone = false;  // sent to `*`
   bool refused = false;   // its sender was told that its one receiver was away
-  bool blocks = false;    // someone may wait for its answer: see WaitGraph
+  bool barred = false;    // people did not let it pass, or nobody did in time
   bool is_task = false;   // it gives a task, or did: see Tasks
   bool named = false;     // its sender gave it an id of another form, of which `id` is made
-  uint16_t links = 0;     // of the chain of causes behind it
+  bool is_own : 1 = false;  // the broker itself sent it
+  bool blocks : 1 = false;  // someone may wait for its answer: see WaitGraph
+  uint16_t links = 0;       // of the chain of causes behind it
   // Of what asks: answers with less confidence than this, in parts per million, wait for people.
   int32_t approve_below = 0;
 
@@ -111,6 +112,7 @@ struct Message {
     field("refused", self.refused);
     field("named", self.named);
     field("is_task", self.is_task);
+    field("barred", self.barred);
     field("cause", self.cause);
     field("links", self.links);
     field("approve_below", self.approve_below);

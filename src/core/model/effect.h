@@ -112,8 +112,15 @@ struct StreamClosed {
   bool operator==(const StreamClosed&) const = default;
 };
 
-using Effect =
-    std::variant<Deliver, Mail, Settled, DeadLettered, DeadLetterDropped, StreamClosed, Owed,
-                 RequestTimedOut, DeadLetterResolved, DeadLettersAlarming, LockTurn>;
+// An approval was asked for, or is not pending any more.
+struct ApprovalChanged {
+  WorkspaceId workspace{};
+  uint64_t approval = 0;
+  bool operator==(const ApprovalChanged&) const = default;
+};
+
+using Effect = std::variant<Deliver, Mail, Settled, DeadLettered, DeadLetterDropped, StreamClosed,
+                            Owed, RequestTimedOut, DeadLetterResolved, DeadLettersAlarming,
+                            LockTurn, ApprovalChanged>;
 
 }  // namespace parley::core

@@ -16,7 +16,7 @@ using base::Code;
 const Flag* sent_before(const ConstContext& context, const RaiseFlag& command) {
   const Agent& sender = context.t.agents[context.actor];
   const Flag* const flag = context.t.flags.find_sent(sender.name, command.id);
-  return flag == nullptr || flag->since < sender.registered ? nullptr : flag;
+  return flag == nullptr || flag->record < sender.since ? nullptr : flag;
 }
 
 }  // namespace

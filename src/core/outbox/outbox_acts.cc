@@ -116,7 +116,6 @@ void forget_notice(Tables& t, const OutboxItem& item) {
 }
 
 void owe_each(Dispatch& dispatch, const std::vector<AgentRef>& to, OutboxItem item) {
-  constexpr size_t told_max = 16;
   for (size_t n = 0; n < std::min(to.size(), told_max); ++n) {
     item.to = dispatch.t.agents[to[n]].name;
     owe(dispatch, item);
@@ -181,7 +180,7 @@ void give_up_outbox_item(Context& context, uint64_t id, const Outcome& outcome) 
     forget_notice(t, item);
   }
   t.outbox.remove(id);
-  note_told(context.dispatch, item);
+  note_told(context.dispatch, item, none);
   if (kind != OutboxKind::published) {  // news make no news
     broker_topics::audit(context.dispatch, "notice_refused", broker_name, item.to);
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "core/delivery/dispatch.h"
@@ -9,6 +10,9 @@
 namespace parley::core {
 
 struct Context;
+
+// Of one thing the broker tells at most so many at once.
+constexpr size_t told_max = 16;
 
 // The broker will tell `item.to`, by itself or in a summary; returns which. 0: no one has that
 // name, or there is no room.

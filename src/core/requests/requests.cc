@@ -76,18 +76,10 @@ std::expected<void, Error> Requests::check(const Tables& t, const Send& command)
                       " (timeout_max)",
                   "/response_timeout");
   }
-  if (t.pending.requests().size() >= t.rules.requests_max && command.outbox_item == 0 &&
-      wants(t, command, false)) {
-    return refuse(Code::limit_reached,
-                  "the workspace has " + std::to_string(t.rules.requests_max) +
-                      " unanswered requests already (requests_max)",
-                  "");
-  }
-  const uint64_t asked = t.pending.requests_of(command.envelope.sender);
-  if (asked >= share_of(t.rules, t.rules.requests_max) && command.outbox_item == 0 &&
-      wants(t, command, false)) {
-    return refuse_share("you wait for " + std::to_string(asked) + " answers", "requests_max",
-                        "wait until some have come, or their time is over");
+  if (command.outbox_item == 0 && wants(t, command, false)) {
+    if (auto good = check_room(t, command.envelope.sender); !good) {
+      return good;
+    }
   }
   if (command.gathering) {
     if (auto good = check_gather(t, command); !good) {
@@ -100,6 +92,21 @@ std::expected<void, Error> Requests::check(const Tables& t, const Send& command)
     }
   }
   return check_names(t, command);
+}
+
+std::expected<void, Error> Requests::check_room(const Tables& t, std::string_view owner) {
+  if (t.pending.requests().size() >= t.rules.requests_max) {
+    return refuse(Code::limit_reached,
+                  "the workspace has " + std::to_string(t.rules.requests_max) +
+                      " unanswered requests already (requests_max)",
+                  "");
+  }
+  const uint64_t asked = t.pending.requests_of(owner);
+  if (asked < share_of(t.rules, t.rules.requests_max)) {
+    return {};
+  }
+  return refuse_share("you wait for " + std::to_string(asked) + " answers", "requests_max",
+                      "wait until some have come, or their time is over");
 }
 
 void Requests::begin(const Send& command, MessageRef message, const OutboxItem* item) {

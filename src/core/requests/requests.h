@@ -22,6 +22,8 @@ class Requests {
   static bool wants(const Tables& tables, const Send& command, bool to_many);
   // Why it cannot be.
   static std::expected<void, Error> check(const Tables& tables, const Send& command);
+  // The same of one more request that this one waits for.
+  static std::expected<void, Error> check_room(const Tables& tables, std::string_view owner);
   // It was accepted: begins what it starts. `item` is what it was sent for, if anything.
   void begin(const Send& command, MessageRef message, const OutboxItem* item);
 

@@ -36,15 +36,7 @@ bool may_be_mended(const Envelope& answer) {
 
 // Who was to get the answer, which it was not handed to yet, does not.
 void withdraw_answer(Dispatch& dispatch, MessageRef answer, const std::string& why) {
-  const Tables& t = dispatch.t;
-  std::vector<DeliveryRef> deliveries;
-  for (DeliveryRef ref = t.messages.message(answer).deliveries; ref != none;
-       ref = t.messages.delivery(ref).sibling) {
-    if (!is_final(t.messages.delivery(ref).state)) {
-      deliveries.push_back(ref);
-    }
-  }
-  for (const DeliveryRef ref : deliveries) {
+  for (const DeliveryRef ref : open_of(dispatch.t, answer)) {
     dispatch.withdraw(ref, why);
   }
 }

@@ -236,9 +236,31 @@ void BlockedCalls::end_blocking(const AnswerKey& key, const node::Answer& answer
   }
 }
 
-// The waiting caller has the answer with this. It is read now, so that no inbox lists it meanwhile,
-// and acknowledged once a response with it is written: all calls of one caller are one reading.
+// The waiting caller has the answer with this. Where people changed it, what they decided comes
+// first: the caller has that with it, too, and not in its inbox once more.
 void BlockedCalls::give_answer(std::vector<Blocked> calls, base::Seq answer) {
+  end_stale(calls);
+  if (calls.empty()) {
+    return;
+  }
+  const Principal reader = calls.front().asker.caller;
+  const base::Seq decision =
+      context_.tables(reader.workspace).approvals.find_unread(answer, reader.name);
+  if (decision.n == 0) {
+    read_answer(std::move(calls), answer, {});
+    return;
+  }
+  context_.broker.ask(reader.workspace, reader.name,
+                      core::Read{.target = {.seq = decision, .id = {}}},
+                      [this, calls = std::move(calls), answer, decision](
+                          const core::Outcome& outcome, std::span<const core::Effect>) mutable {
+                        read_answer(std::move(calls), answer, outcome ? decision : base::Seq{});
+                      });
+}
+
+// It is read now, so that no inbox lists it meanwhile, and acknowledged once a response with it is
+// written: all calls of one caller are one reading.
+void BlockedCalls::read_answer(std::vector<Blocked> calls, base::Seq answer, base::Seq decision) {
   end_stale(calls);
   if (calls.empty()) {
     return;
@@ -246,11 +268,11 @@ void BlockedCalls::give_answer(std::vector<Blocked> calls, base::Seq answer) {
   const Principal reader = calls.front().asker.caller;
   context_.broker.ask(reader.workspace, reader.name,
                       core::Read{.target = {.seq = answer, .id = {}}},
-                      [this, calls = std::move(calls), answer](
+                      [this, calls = std::move(calls), answer, decision](
                           const core::Outcome& outcome, std::span<const core::Effect>) mutable {
                         end_stale(calls);
                         if (outcome) {
-                          show_answer(calls, answer);
+                          show_answer(calls, answer, decision);
                           return;
                         }
                         for (const Blocked& each : calls) {
@@ -263,12 +285,16 @@ void BlockedCalls::end_stale(std::vector<Blocked>& calls) {
   std::erase_if(calls, [](const Blocked& each) { return each.asker.refuse_if_stale(); });
 }
 
-void BlockedCalls::show_answer(const std::vector<Blocked>& calls, base::Seq answer) {
-  net::Report report;
+void BlockedCalls::show_answer(const std::vector<Blocked>& calls, base::Seq answer,
+                               base::Seq decision) {
+  std::vector<net::Report> reports;
   std::map<core::Dialect, std::expected<net::Response, Error>> made;
   for (const Blocked& each : calls) {
-    if (!report) {
-      report = ack_when_written(each.asker.caller, answer);
+    if (reports.empty()) {
+      reports.push_back(ack_when_written(each.asker.caller, answer));
+      if (decision.n != 0) {
+        reports.push_back(ack_when_written(each.asker.caller, decision));
+      }
     }
     auto response = made.find(each.asker.caller.dialect);
     if (response == made.end()) {
@@ -279,7 +305,7 @@ void BlockedCalls::show_answer(const std::vector<Blocked>& calls, base::Seq answ
       continue;
     }
     net::Response copy = *response->second;
-    copy.reports.push_back(report);
+    copy.reports.insert(copy.reports.end(), reports.begin(), reports.end());
     each.asker.respond(std::move(copy));
   }
 }
@@ -302,8 +328,25 @@ std::expected<net::Response, Error> BlockedCalls::answer_response(const Blocked&
     out.key("provenance");
     render_provenance(*envelope, known.message(ref), {}, out);
   }
+  render_decision(caller.workspace, answer, out);
   out.end_object();
   return json_response(200, std::move(body));
+}
+
+void BlockedCalls::render_decision(core::WorkspaceId workspace, base::Seq answer, JsonWriter& out) {
+  const core::Approval* const approval = context_.tables(workspace).approvals.find_held(answer);
+  if (approval == nullptr || approval->state != core::ApprovalState::modified) {
+    return;
+  }
+  const auto modification = modification_text(context_.broker, workspace, approval->decision);
+  if (!modification) {
+    return;
+  }
+  out.key("decided_by").text(approval->decided_by);
+  if (!approval->comment.empty()) {
+    out.key("comment").text(approval->comment);
+  }
+  out.key("modification").raw(*modification);
 }
 
 // Who may not read an answer is not shown it because it asked: whoever answers may choose other

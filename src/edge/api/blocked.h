@@ -13,6 +13,10 @@
 #include "edge/waits.h"
 #include "node/broker.h"
 
+namespace parley::lib {
+class JsonWriter;
+}
+
 namespace parley::edge {
 
 // The calls that block for the answer to a question.
@@ -56,7 +60,10 @@ class BlockedCalls {
   std::string time_given(const Blocked& blocked);
   // To calls of one principal.
   void give_answer(std::vector<Blocked> calls, base::Seq answer);
-  void show_answer(const std::vector<Blocked>& calls, base::Seq answer);
+  void read_answer(std::vector<Blocked> calls, base::Seq answer, base::Seq decision);
+  void show_answer(const std::vector<Blocked>& calls, base::Seq answer, base::Seq decision);
+  // What people decided about an answer that they changed; nothing of any other.
+  void render_decision(core::WorkspaceId workspace, base::Seq answer, lib::JsonWriter& out);
   std::expected<net::Response, Error> answer_response(const Blocked& blocked, base::Seq answer);
   Error not_shown(const Blocked& blocked, base::Seq answer, const Error& refusal) const;
   // For a message that its reader holds: acknowledges it in its name once the response that shows

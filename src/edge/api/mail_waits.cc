@@ -8,18 +8,22 @@
 
 namespace parley::edge {
 
-void MailWaits::add(const Asker& asker, Duration wait, std::function<void()> answer) {
+void MailWaits::add(const Asker& asker, Duration wait, std::function<void()> answer,
+                    std::optional<uint64_t> approval) {
   const net::CallerId caller = caller_id(asker.caller);
   Line& line = lines_[caller];
   if (line.calls.empty()) {
     line.waiter = context_.broker.waiters().on_mail(asker.caller.workspace, asker.caller.ref,
                                                     [this, caller] { wake(caller); });
   }
+  const auto end_now = [this, caller, exchange = asker.exchange] { end_wait(caller, exchange); };
   const auto end = [this, caller, exchange = asker.exchange] { return take(caller, exchange); };
-  const Waits::Id timer =
-      context_.waits.add(asker.now() + wait,
-                         [this, caller, exchange = asker.exchange] { end_wait(caller, exchange); });
-  line.calls.emplace(asker.exchange, Waiting{timer, std::move(answer)});
+  Waiting waiting{context_.waits.add(asker.now() + wait, end_now), std::move(answer)};
+  if (approval) {
+    waiting.approval =
+        context_.broker.waiters().on_approval(asker.caller.workspace, *approval, end_now);
+  }
+  line.calls.emplace(asker.exchange, std::move(waiting));
   context_.waiting->add(asker, [end] { end(); });
 }
 
@@ -78,6 +82,9 @@ std::function<void()> MailWaits::take(net::CallerId caller, const net::Exchange&
     return {};
   }
   context_.waits.remove(call.mapped().timer);
+  if (call.mapped().approval) {
+    context_.broker.waiters().forget(*call.mapped().approval);
+  }
   if (was_waiting && line.calls.empty()) {
     context_.broker.waiters().forget(line.waiter);
   }

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <unordered_map>
 
 #include "edge/api/call.h"
@@ -18,13 +19,16 @@ class MailWaits {
   explicit MailWaits(Context& context) : context_(context) {}
 
   // Calls `answer` when mail for the caller has come, or when the time is over; never when the
-  // client hangs up before. WaitingCalls::begin has let it wait.
-  void add(const Asker& asker, Duration wait, std::function<void()> answer);
+  // client hangs up before. WaitingCalls::begin has let it wait. With an approval it ends when that
+  // changes, too; with 0, when any does.
+  void add(const Asker& asker, Duration wait, std::function<void()> answer,
+           std::optional<uint64_t> approval = std::nullopt);
 
  private:
   struct Waiting {
     Waits::Id timer = 0;
     std::function<void()> answer;
+    std::optional<node::Waiter> approval{};
   };
   using Calls = std::map<net::Exchange, Waiting>;
   // Of one caller; one of the tables has something.

@@ -32,10 +32,9 @@ using lib::JsonWriter;
 
 constexpr uint64_t approvals_listed_max = 1'000;
 constexpr Duration wait_max = base::minutes(10);
-constexpr Duration look_again = base::seconds(1);
-constexpr std::array<std::string_view, 4> decisions = {"approve", "reject", "modify", "withdraw"};
-constexpr size_t options_count = 3;  // of the decisions: withdrawing is for who asked
-constexpr std::array<std::string_view, 4> priorities = {"critical", "high", "normal", "low"};
+constexpr Duration rest = base::milliseconds(100);  // before a list is made again
+constexpr std::array<core::Priority, core::priority_count> priorities = {
+    core::Priority::critical, core::Priority::high, core::Priority::normal, core::Priority::low};
 
 void render_names(std::string_view key, const std::vector<std::string>& names, JsonWriter& out) {
   out.key(key).array();
@@ -47,7 +46,7 @@ void render_names(std::string_view key, const std::vector<std::string>& names, J
 
 void render_approval(const Asker& asker, const Approval& approval, JsonWriter& out) {
   out.key("id").number(approval.id);
-  out.key("state").plain(core::approval_state_name(approval.state));
+  out.key("state").plain(core::approval_state_words[approval.state]);
   out.key("from").text(approval.asker).key("message_id").text(approval.message_name());
   out.key("seq").number(approval.record.n).key("summary").text(approval.summary);
   out.key("priority").plain(core::word_of(approval.priority));
@@ -55,9 +54,9 @@ void render_approval(const Asker& asker, const Approval& approval, JsonWriter& o
   render_names("approvers", approval.approvers, out);
   out.key("needed").number(approval.needed);
   out.key("options").array();
-  for (size_t n = 0; n < options_count; ++n) {
-    if (approval.offers(static_cast<ApprovalDecision>(n))) {
-      out.plain(decisions[n]);
+  for (const std::string_view option : core::approval_options) {
+    if (approval.offers(*core::approval_decision_words.find(option))) {
+      out.plain(option);
     }
   }
   out.end_array();
@@ -133,6 +132,7 @@ struct ApprovalWalk {
   Asker asker;
   Wanted wanted;
   base::Time until;            // it waits so long for something to list
+  base::Time begun;
   uint64_t below = INT64_MAX;  // those with lower ids are not looked at yet
   uint64_t total = 0;          // that are wanted
   uint64_t listed = 0;
@@ -196,13 +196,16 @@ std::pair<uint64_t, size_t> stamp_of(const core::Approvals& approvals) {
 
 void begin_list(const WalkRef& walk);
 
-// Mail wakes those who are told. Some who may see it are not: there are too many of them, or their
-// inbox is rather full. They find it by looking again.
+// Any change may be what it waits for. Very many may wait, and changes may come one after the
+// other: each list rests before it is made again.
 void wait_on(const WalkRef& walk) {
   const Asker& asker = walk->asker;
   const auto seen = stamp_of(asker.tables().approvals);
+  const bool rests = asker.now() < walk->begun + rest;
+  const Duration left = walk->until - asker.now();
   asker.context->mail_waits->add(
-      asker, std::min(look_again, walk->until - asker.now()), [walk, seen] {
+      asker, rests ? std::min(rest, left) : left,
+      [walk, seen] {
         if (walk->asker.refuse_if_stale()) {
           return;
         }
@@ -210,9 +213,13 @@ void wait_on(const WalkRef& walk) {
           wait_on(walk);
           return;
         }
-        *walk = {.asker = walk->asker, .wanted = walk->wanted, .until = walk->until};
+        *walk = {.asker = walk->asker,
+                 .wanted = walk->wanted,
+                 .until = walk->until,
+                 .begun = walk->asker.now()};
         begin_list(walk);
-      });
+      },
+      rests ? std::nullopt : std::optional(uint64_t{0}));
 }
 
 // True: the list is answered, or waits for something to list.
@@ -250,18 +257,25 @@ void list_approvals(Call& call) {
                       .mine = whose == "me",
                       .before = call.number("cursor", 0),
                       .limit = call.number("limit", 100)};
-  begin_list(std::make_shared<ApprovalWalk>(
-      ApprovalWalk{.asker = call, .wanted = wanted, .until = call.now() + call.duration("wait")}));
+  begin_list(
+      std::make_shared<ApprovalWalk>(ApprovalWalk{.asker = call,
+                                                  .wanted = wanted,
+                                                  .until = call.now() + call.duration("wait"),
+                                                  .begun = call.now()}));
+}
+
+std::string words_of_priorities() {
+  std::vector<std::string_view> words;
+  for (const core::Priority each : priorities) {
+    words.push_back(core::word_of(each));
+  }
+  return in_words(words);
 }
 
 std::optional<core::Priority> priority_of(std::string_view word) {
-  for (const core::Priority each : {core::Priority::critical, core::Priority::high,
-                                    core::Priority::normal, core::Priority::low}) {
-    if (core::word_of(each) == word) {
-      return each;
-    }
-  }
-  return std::nullopt;
+  const auto at =
+      std::ranges::find(priorities, word, [](core::Priority each) { return core::word_of(each); });
+  return at == priorities.end() ? std::nullopt : std::optional(*at);
 }
 
 void answer_one(const Asker& asker, int status, uint64_t id) {
@@ -280,11 +294,11 @@ uint64_t read_options(Members& body) {
   const std::vector<std::string_view> words = body.texts("options");
   uint64_t options = 0;
   for (const std::string_view word : words) {
-    const auto at = static_cast<size_t>(std::ranges::find(decisions, word) - decisions.begin());
-    if (at >= options_count) {
+    const auto decision = core::approval_decision_words.find(word);
+    if (!decision || (core::option_of(*decision) & core::all_options) == 0) {
       body.blame("options", "options are some of approve, reject and modify");
     } else {
-      options |= core::option_of(static_cast<ApprovalDecision>(at));
+      options |= core::option_of(*decision);
     }
   }
   return words.empty() ? core::all_options : options;
@@ -303,7 +317,7 @@ void ask_approval(Call& call) {
   const Duration timeout = body.duration("timeout");
   const uint64_t options = read_options(body);
   if (!priority) {
-    body.blame("priority", "priority is " + in_words(priorities));
+    body.blame("priority", "priority is " + words_of_priorities());
   }
   const auto sure = confidence ? confidence.as_double() : std::optional<double>(1);
   if (!sure || *sure < 0 || *sure > 1) {
@@ -388,10 +402,13 @@ void show(const Asker& asker, const Approval& approval) {
                                                    });
   render_question(asker, approval, out);
   if (good && approval.state == core::ApprovalState::modified) {
-    good = with_record<core::DecideApproval>(asker, approval.decision,
-                                             [&out](const core::DecideApproval& made) {
-                                               out.key("modification").raw(made.modification);
-                                             });
+    const auto modification =
+        modification_text(asker.broker(), asker.caller.workspace, approval.decision);
+    if (modification) {
+      out.key("modification").raw(*modification);
+    } else {
+      good = std::unexpected(modification.error());
+    }
   }
   if (!good) {
     asker.refuse(good.error());
@@ -418,7 +435,6 @@ void show_in_turn(const Asker& asker, uint64_t id) {
   asker.context->listings->add(asker, step);
 }
 
-// Mail wakes who asked; others who look at it are not told, and find out by looking again.
 void show_when_decided(const Asker& asker, uint64_t id, base::Time until) {
   if (asker.refuse_if_stale()) {
     return;
@@ -439,8 +455,8 @@ void show_when_decided(const Asker& asker, uint64_t id, base::Time until) {
   if (!asker.context->waiting->contains(asker.exchange) && !asker.context->waiting->begin(asker)) {
     return;
   }
-  asker.context->mail_waits->add(asker, std::min(look_again, until - asker.now()),
-                                 [asker, id, until] { show_when_decided(asker, id, until); });
+  asker.context->mail_waits->add(
+      asker, until - asker.now(), [asker, id, until] { show_when_decided(asker, id, until); }, id);
 }
 
 void show_approval(Call& call) {
@@ -455,13 +471,14 @@ void decide(Call& call) {
     return;
   }
   Members body(call.body);
-  const auto word = body.needed_text("decision", "decision is " + in_words(decisions));
+  const auto word =
+      body.needed_text("decision", "decision is " + in_words(core::approval_decision_words.all()));
   const std::string_view comment = body.text("comment");
   const lib::Json modification = body.find("modification");
   const std::string_view digest = body.text("digest");
-  const auto at = std::ranges::find(decisions, word);
-  if (at == decisions.end()) {
-    body.blame("decision", "decision is " + in_words(decisions));
+  const auto decision = core::approval_decision_words.find(word);
+  if (!decision) {
+    body.blame("decision", "decision is " + in_words(core::approval_decision_words.all()));
   }
   // Who says what it was shown decides on that alone. Others decide on what has this number, which
   // never changes.
@@ -487,7 +504,7 @@ void decide(Call& call) {
   const uint64_t id = approval->id;
   call.ask(core::DecideApproval{.id = id,
                                 .digest = approval->digest,
-                                .decision = static_cast<ApprovalDecision>(at - decisions.begin()),
+                                .decision = decision.value_or(ApprovalDecision::reject),
                                 .comment = comment,
                                 .modification = instead},
            call.when_done(

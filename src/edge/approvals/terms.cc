@@ -62,11 +62,8 @@ void take_approvers(const core::Tables& t, std::string_view asker, Json tags,
 uint64_t options_in(Json words) {
   uint64_t options = 0;
   for (const Json word : words.elements()) {
-    for (const core::ApprovalDecision each :
-         {core::ApprovalDecision::approve, core::ApprovalDecision::reject,
-          core::ApprovalDecision::modify}) {
-      options |= word.as_string() == core::approval_decision_name(each) ? core::option_of(each) : 0;
-    }
+    const auto decision = core::approval_decision_words.find(word.as_string().value_or(""));
+    options |= decision ? core::option_of(*decision) & core::all_options : 0;
   }
   return options == 0 ? core::all_options : options;
 }

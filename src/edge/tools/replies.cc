@@ -286,6 +286,7 @@ std::string human_reply(Json answered) {
   return object_of([&](JsonWriter& out) {
     out.key("answered").boolean(true).key("from").text(text_of(response, "sender"));
     out.key("answer").text(answer_in(response));
+    copy(answered, {"decided_by", "comment", "modification"}, out);
   });
 }
 
@@ -319,6 +320,7 @@ std::string answer_reply(Json answered) {
     if (const std::string thread = text_of(response, "conversation_id"); !thread.empty()) {
       out.key("threadId").text(thread);
     }
+    copy(answered, {"decided_by", "comment", "modification"}, out);
   });
 }
 

@@ -91,6 +91,10 @@ void EffectChecks::observe_effects(const Step& step) {
   }
   tries_.finish(step);
   held_.finish(step);
+  if (const auto* move = done<core::ReassignTask>(step);
+      move != nullptr && model_.messages.contains(step.outcome->message)) {
+    requests_.reassign(step.outcome->message, tasks_.was_of_another(step, *move));
+  }
   if (!resolved) {
     model_.fail(Check::letter, step, "resolved a dead letter that was never told of");
   }
@@ -130,6 +134,9 @@ void EffectChecks::on(const Step& step, const NamedEffect& effect) {
       return;
     case NamedEffect::Kind::lock_turn:
       locks_.on_turn(step, effect);
+      return;
+    case NamedEffect::Kind::approval_changed:
+      approvals_.on_changed(effect);
       return;
   }
 }

@@ -69,6 +69,10 @@ struct Translate {
     named.message = e.place;
     named.granted = e.granted;
   }
+  void operator()(const core::ApprovalChanged& e) {
+    named.kind = NamedEffect::Kind::approval_changed;
+    named.approval = e.approval;
+  }
   void operator()(const core::DeadLettersAlarming&) { named.kind = NamedEffect::Kind::alarm; }
   void operator()(const core::Owed& e) {
     const core::OutboxItem* const item =
@@ -122,6 +126,7 @@ uint64_t digest_of(const core::Outcome& outcome, std::span<const NamedEffect> ef
     hash = base::mix64(hash, (uint64_t{effect.mark.stream} << 32) + effect.mark.number);
     hash = base::mix64(hash, static_cast<uint64_t>(effect.state));
     hash = base::mix64(hash, effect.letter);
+    hash = base::mix64(hash, effect.approval);
     hash = base::mix64(hash, (effect.is_final ? 1 : 0) + (effect.granted ? 2 : 0));
     hash = base::mix64(hash, effect.outbox_item * 256 + static_cast<uint64_t>(effect.outbox_kind));
     hash = base::mix64(hash, static_cast<uint64_t>(effect.reason));
@@ -134,6 +139,8 @@ std::string_view kind_name(NamedEffect::Kind kind) {
   switch (kind) {
     case NamedEffect::Kind::deliver:
       return "deliver";
+    case NamedEffect::Kind::approval_changed:
+      return "approval_changed";
     case NamedEffect::Kind::mail:
       return "mail";
     case NamedEffect::Kind::settled:

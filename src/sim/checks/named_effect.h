@@ -26,6 +26,7 @@ struct NamedEffect {
     letter_resolved,
     alarm,
     lock_turn,
+    approval_changed,
   };
 
   Kind kind = Kind::mail;
@@ -38,6 +39,7 @@ struct NamedEffect {
   bool seen = false;        // Of deliver: its client had it before.
   core::State state = core::State::queued;
   uint64_t letter = 0;
+  uint64_t approval = 0;  // Of approval_changed.
   uint64_t outbox_item = 0;
   bool is_final = false;                                    // Of timed_out.
   bool granted = false;                                     // Of lock_turn.

@@ -105,6 +105,7 @@ constexpr const char* names[] = {
     "role answer sent again",
     "role answer came late",
     "role answer came modified",
+    "role change told",
     "role more time 202",
     "role decides approve",
     "role decides approve wrongly",

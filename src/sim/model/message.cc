@@ -15,6 +15,16 @@ const Delivery* find_delivery(const SentMessage& message, std::string_view recei
   return at == message.deliveries.end() ? nullptr : &*at;
 }
 
+bool lacks_decision(const std::map<Seq, SentMessage>& messages, const SentMessage& sent,
+                    std::string_view receiver) {
+  const auto decision = sent.decisions.find(std::string(receiver));
+  const auto notice =
+      decision == sent.decisions.end() ? messages.end() : messages.find(decision->second);
+  const Delivery* const told =
+      notice == messages.end() ? nullptr : find_delivery(notice->second, receiver);
+  return told != nullptr && !told->is_final() && told->attempts == 0;
+}
+
 bool may_be_too_large(size_t bytes) {
   constexpr size_t short_max = 300;
   return bytes > short_max;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -74,6 +75,10 @@ struct SentMessage {
   bool is_superseded = false;              // A failure that reaches nobody: there is another try.
   Seq question;                            // That it answers, if people decide on it.
   int32_t approve_below = 0;               // People decide on answers that are less sure.
+  // What people decided about it, by receiver: the message that says so.
+  std::map<std::string, Seq> decisions{};
+  core::Duration timeout{};  // How long each try of its sender's request has; zero: it waits not.
+  core::OnTimeout on_timeout = core::OnTimeout::fail;
   bool timed_out = false;      // No one waits for its answer any more.
   bool memory_only = false;    // A broadcast that ends with `life` and leaves no dead letter.
   uint64_t life = 0;           // The life of the node that accepted it.
@@ -90,6 +95,11 @@ struct SentMessage {
 // Returns the delivery to `receiver`, or nullptr.
 Delivery* find_delivery(SentMessage& message, std::string_view receiver);
 const Delivery* find_delivery(const SentMessage& message, std::string_view receiver);
+
+// True when the receiver has not been handed what people decided about the message: that waits,
+// too.
+bool lacks_decision(const std::map<Seq, SentMessage>& messages, const SentMessage& sent,
+                    std::string_view receiver);
 
 // True when a body of this size may be too large for another dialect, which adds to it. A short one
 // never is.

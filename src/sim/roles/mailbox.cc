@@ -61,9 +61,10 @@ void Mailbox::fetch(const std::string& id) {
   client_.ask({.target = "/v1/messages/" + percent_encoded(id)}, [this, id](const Reply& reply) {
     asked_.erase(id);
     if (is_unknown(reply)) {
+      lost_.insert(id);
       return;  // It is asked for again.
     }
-    Item item{.id = id, .mark = listed_[id], .message = {}};
+    Item item{.id = id, .mark = listed_[id], .message = {}, .may_be_read = lost_.contains(id)};
     listed_.erase(id);
     lib::JsonDocument document;
     const auto parsed = document.parse(reply.body);

@@ -20,6 +20,7 @@ class Mailbox {
     std::string id;
     std::string mark;  // Of the listing.
     lib::Json message;
+    bool may_be_read = false;  // It was asked for before, and that answer was lost.
   };
   // Whether it is to be acknowledged.
   using OnMessage = std::function<bool(const Item&)>;
@@ -47,6 +48,7 @@ class Mailbox {
   std::map<std::string, std::string> listed_;  // The marks of what is not read yet.
   std::set<std::string> unsettled_;
   std::set<std::string> asked_;  // Of both: asked for.
+  std::set<std::string> lost_;   // Asked for, and the answer never came.
 };
 
 }  // namespace parley::edge_sim

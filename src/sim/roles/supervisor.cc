@@ -182,7 +182,25 @@ void Supervisor::on_state(const std::string& id, uint64_t asked_at, const Reply&
   note_state(run_, ledger_, ledger_.tasks.at(id), asked_at, parsed->find("request"));
 }
 
+// What people decided about an answer that they changed is handed out before the answer.
+void Supervisor::on_decision(const Mailbox::Item& item) {
+  const std::string answer(string_of(item.message, "in_reply_to"));
+  if (string_of(item.message, "decision") != "modified") {
+    return;
+  }
+  run_.setting.coverage.count("role", "change told");
+  if (early_.contains(answer) && !item.may_be_read) {
+    run_.fail("held", text("{} reads {} before what people decided about it: {}", client_.name(),
+                           answer, item.message.raw().substr(0, 600)));
+  }
+  decided_.insert(answer);
+}
+
 bool Supervisor::on_message(const Mailbox::Item& item) {
+  if (string_of(item.message, "message_type") == "hitl_approval_decision") {
+    on_decision(item);
+    return true;
+  }
   if (string_of(item.message, "message_type") != "task_completion") {
     return true;
   }
@@ -211,6 +229,9 @@ void Supervisor::on_ending(GivenTask& task, const Ending& ending) {
   } else if (const auto at = ledger_.answers.find(ending.id); at != ledger_.answers.end()) {
     run_.setting.coverage.count("role", text("answer came {}", ending.mark));
     at->second.was_seen = true;
+    if (ending.mark == "modified" && !decided_.contains(ending.id)) {
+      early_.insert(ending.id);
+    }
     if (at->second.needs_people && !at->second.may_pass) {
       run_.fail("held", text("{} gets {}, which nobody let pass", client_.name(), ending.id));
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <set>
 #include <string>
 
 #include "sim/roles/ledger.h"
@@ -31,6 +32,7 @@ class Supervisor {
   void on_state(const std::string& id, uint64_t asked_at, const Reply& reply);
   bool on_message(const Mailbox::Item& item);
   void on_ending(GivenTask& task, const Ending& ending);
+  void on_decision(const Mailbox::Item& item);
   // One of its own by chance; nullptr when it has none.
   GivenTask* any();
   // One whose answer waits for people, or did until it was taken back; nullptr where there is none.
@@ -41,6 +43,9 @@ class Supervisor {
   RoleClient client_;
   Mailbox mailbox_;
   uint64_t given_ = 0;
+  // Answers that people changed: of which it has read the decision, and those that it read before.
+  std::set<std::string> decided_;
+  std::set<std::string> early_;
 };
 
 }  // namespace parley::edge_sim

@@ -61,6 +61,11 @@ void DeliveryChecks::on_deliver(const Step& step, const NamedEffect& effect) {
                     (sent.passage == Passage::held ? "people have not decided on it"
                                                    : "people have not allowed it"));
   }
+  if (lacks_decision(model_.messages, sent, effect.receiver)) {
+    model_.fail(Check::approval, step,
+                named(effect.message, effect.receiver) +
+                    " is handed out before what people decided about it");
+  }
   if (sent.is_superseded) {
     model_.fail(Check::wait, step,
                 named(effect.message, effect.receiver) +

@@ -73,7 +73,7 @@ void OrderChecks::check_channels(const Step& step, const SentMessage& sent,
       }
       // A message that has expired holds its channel up until the core comes to it.
       if (key != own && waiting.state == State::delayed && !waiting.tried &&
-          !model_.is_held_up(other)) {
+          !model_.is_held_up(other) && !is_kept(step, other, waiting)) {
         others[key].is_held_up = true;
       }
     }
@@ -97,7 +97,19 @@ bool OrderChecks::is_certain(const Step& step, const SentMessage& sent,
                              const Delivery& delivery) const {
   const bool waits = delivery.state == State::queued || delivery.state == State::delayed;
   return waits && !delivery.tried && delivery.touched < step.entry.seq &&
-         !model_.is_held_up(sent) && std::min(sent.expires, sent.expires_before) > model_.now;
+         !model_.is_held_up(sent) && !is_kept(step, sent, delivery) &&
+         std::min(sent.expires, sent.expires_before) > model_.now;
+}
+
+// True when its receiver gets what people decided about it first, and had not got that before this
+// entry.
+bool OrderChecks::is_kept(const Step& step, const SentMessage& sent,
+                          const Delivery& delivery) const {
+  const auto decision = sent.decisions.find(delivery.receiver);
+  const Delivery* const told =
+      decision == sent.decisions.end() ? nullptr : model_.find(decision->second, delivery.receiver);
+  return told != nullptr && (told->touched == step.entry.seq ||
+                             lacks_decision(model_.messages, sent, delivery.receiver));
 }
 
 // After the start of a node an expired message may be at the head, because time passes only with
@@ -108,7 +120,8 @@ std::map<std::string, Seq> OrderChecks::ready(bool with_expired) const {
   for (const auto& [seq, sent] : model_.messages) {
     for (const Delivery& delivery : sent.deliveries) {
       if ((delivery.state != State::queued && delivery.state != State::delayed) || delivery.tried ||
-          sent.passage != Passage::open || model_.is_paused(sent)) {
+          sent.passage != Passage::open || model_.is_paused(sent) ||
+          lacks_decision(model_.messages, sent, delivery.receiver)) {
         continue;
       }
       const bool bands = model_.discipline_of(delivery.receiver) == core::Discipline::bands;

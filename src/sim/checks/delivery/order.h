@@ -29,6 +29,7 @@ class OrderChecks {
  private:
   void check_bands(const Step& step, const SentMessage& sent, const Delivery& delivery);
   void check_channels(const Step& step, const SentMessage& sent, const Delivery& delivery);
+  bool is_kept(const Step& step, const SentMessage& sent, const Delivery& delivery) const;
   bool is_certain(const Step& step, const SentMessage& sent, const Delivery& delivery) const;
 
   Model& model_;

@@ -102,7 +102,7 @@ void ApprovalChecks::on_decided(const Step& step, const core::DecideApproval& co
                 : command.decision == ApprovalDecision::reject ? ApprovalState::rejected
                 : command.decision == ApprovalDecision::modify ? ApprovalState::modified
                                                                : ApprovalState::withdrawn;
-  model_.coverage.count("approval", core::approval_state_name(asked.state));
+  model_.coverage.count("approval", core::approval_state_words[asked.state]);
 }
 
 // Time acts before the command of an entry does.
@@ -131,10 +131,27 @@ void ApprovalChecks::compare(const Step& step) {
     if (at == found.end() || at->second != asked.state) {
       model_.fail(Check::approval, step,
                   text("the approval at {} is {}, and should be {}", record.n,
-                       at == found.end() ? "gone" : core::approval_state_name(at->second),
-                       core::approval_state_name(asked.state)));
+                       at == found.end() ? "gone" : core::approval_state_words[at->second],
+                       core::approval_state_words[asked.state]));
     }
   }
+}
+
+void ApprovalChecks::check_changed(const Step& step) {
+  std::set<uint64_t> pending;
+  for (const auto& [id, approval] : step.after.tables().approvals.all()) {
+    const bool is_new = id > newest_;
+    const bool has_ended = pending_.contains(id) && !approval.is_pending();
+    if ((is_new || has_ended) && !changed_.contains(id)) {
+      model_.fail(Check::approval, step, text("nobody is told that approval {} has changed", id));
+    }
+    newest_ = std::max(newest_, id);
+    if (approval.is_pending()) {
+      pending.insert(id);
+    }
+  }
+  pending_ = std::move(pending);
+  changed_.clear();
 }
 
 void ApprovalChecks::check(const Step& step) {
@@ -157,6 +174,7 @@ void ApprovalChecks::check(const Step& step) {
     }
   }
   compare(step);
+  check_changed(step);
   rights_.learn(step);
 }
 

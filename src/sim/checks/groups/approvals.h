@@ -15,11 +15,12 @@ namespace parley::sim {
 
 // Checks what people are asked to approve: it is decided once, by one who may and did not ask, for
 // what was shown; a vote counts while who gave it may decide. What nobody decides in time is
-// expired, and nothing is approved by silence.
+// expired, and nothing is approved by silence. Whoever waits for one is told of each change.
 class ApprovalChecks {
  public:
   explicit ApprovalChecks(Model& model) : model_(model), rights_(model) {}
 
+  void on_changed(const NamedEffect& effect) { changed_.insert(effect.approval); }
   // After all effects, and after who is registered is learned.
   void check(const Step& step);
 
@@ -40,6 +41,7 @@ class ApprovalChecks {
   void on_decided(const Step& step, const core::DecideApproval& command);
   void expire(const Step& step);
   void compare(const Step& step);
+  void check_changed(const Step& step);
   bool is_admin(const std::string& name) const;
   bool may_decide(const std::string& name, const Asked& asked) const;
   bool may_reject(const std::string& name, const Asked& asked) const;
@@ -47,6 +49,9 @@ class ApprovalChecks {
   Model& model_;
   Rights rights_;
   std::map<Seq, Asked> asked_;  // By record.
+  std::set<uint64_t> pending_;  // Ids, after the entry before.
+  uint64_t newest_ = 0;         // Of all that there were then.
+  std::set<uint64_t> changed_;  // Those of which the effects of the entry tell.
 };
 
 }  // namespace parley::sim

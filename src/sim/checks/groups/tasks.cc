@@ -73,6 +73,12 @@ void TaskChecks::learn_move(const Step& step, const core::ReassignTask& command)
   deadlocks_.forget(at->first);
 }
 
+bool TaskChecks::was_of_another(const Step& step, const core::ReassignTask& command) const {
+  const auto given = std::ranges::find(model_.tasks, step.outcome->message,
+                                       [](const auto& item) { return item.second.message; });
+  return given != model_.tasks.end() && given->second.specialist != command.to;
+}
+
 void TaskChecks::check(const Step& step) {
   if (const auto* send = done<core::Send>(step)) {
     check_message(step, *send);

@@ -18,6 +18,8 @@ class TaskChecks {
 
   // A task goes to another agent.
   void learn_move(const Step& step, const core::ReassignTask& command);
+  // True when another than the one who gets it now had it before the entry.
+  bool was_of_another(const Step& step, const core::ReassignTask& command) const;
   // After all effects.
   void check(const Step& step);
 

@@ -93,6 +93,7 @@ ApprovalState HeldChecks::decided(const Step& step, Seq message, const Waiting& 
 
 // Only the sender's own wish holds an error up: it is no result.
 void HeldChecks::learn_message(const Step& step, const core::Send& command) {
+  learn_decision(step, command);
   const core::Envelope& e = command.envelope;
   SentMessage& sent = model_.messages.at(step.entry.seq);
   const auto question = model_.messages.find(answers_.question());
@@ -113,8 +114,35 @@ void HeldChecks::learn_message(const Step& step, const core::Send& command) {
   answers_.put_off();
 }
 
+// The broker says what people decided to one who gets the message with their change.
+void HeldChecks::learn_decision(const Step& step, const core::Send& command) {
+  const auto owed = changes_.find(command.outbox_item);
+  if (command.outbox_item == 0 || owed == changes_.end()) {
+    return;
+  }
+  const auto& [message, receiver] = owed->second;
+  if (const auto sent = model_.messages.find(message); sent != model_.messages.end()) {
+    sent->second.decisions[receiver] = step.entry.seq;
+    model_.coverage.count("held", "change told");
+  }
+  changes_.erase(owed);
+}
+
+void HeldChecks::note_owed(const Step& step, const NamedEffect& effect) {
+  const core::OutboxItem* const item = step.after.tables().outbox.find(effect.outbox_item);
+  const int64_t id = item == nullptr ? 0 : fact_of<int64_t>(*item, "approval");
+  const core::Approval* const row = step.after.tables().approvals.find(static_cast<uint64_t>(id));
+  if (row != nullptr && row->state == ApprovalState::modified && row->held.n != 0 &&
+      item->about == row->held) {
+    changes_[effect.outbox_item] = {row->held, item->to};
+  }
+}
+
 void HeldChecks::before(const Step& step, const NamedEffect& effect) {
   using Kind = NamedEffect::Kind;
+  if (effect.kind == Kind::owed && effect.outbox_kind == core::OutboxKind::approval_decided) {
+    note_owed(step, effect);
+  }
   if (decided_.empty()) {
     return;
   }
@@ -199,7 +227,7 @@ void HeldChecks::end(const Step& step, Seq message) {
   const bool is_there = sent != model_.messages.end();
   const bool is_modified = state == ApprovalState::modified;
   const bool is_allowed = state == ApprovalState::approved || is_modified;
-  model_.coverage.count("held", core::approval_state_name(state));
+  model_.coverage.count("held", core::approval_state_words[state]);
   if (is_there) {
     sent->second.passage = is_allowed ? Passage::open : Passage::barred;
   }

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "sim/checks/waiting/answers.h"
 #include "sim/checks/waiting/requests.h"
@@ -12,8 +13,9 @@
 
 namespace parley::sim {
 
-// Checks messages that wait for people: none is handed out before they have allowed it, and none
-// ever that they did not allow. An answer ends its request when it passes on, and the timer of that
+// Checks messages that wait for people: none is handed out before they have allowed it, none ever
+// that they did not allow, and none that they changed before its receiver was handed what they
+// decided. An answer ends its request when it passes on, and the timer of that
 // request stands still until then. Who decides, and how, is checked with all approvals.
 class HeldChecks {
  public:
@@ -41,6 +43,8 @@ class HeldChecks {
   };
 
   core::ApprovalState decided(const Step& step, Seq message, const Waiting& waiting) const;
+  void learn_decision(const Step& step, const core::Send& command);
+  void note_owed(const Step& step, const NamedEffect& effect);
   void begin(const Step& step, const core::Envelope& envelope);
   void end(const Step& step, Seq message);
   void pass_on(const Step& step, SentMessage& sent, const Waiting& waiting, bool is_modified);
@@ -55,6 +59,8 @@ class HeldChecks {
   std::map<Seq, core::ApprovalState> decided_;
   std::set<Seq> barred_;  // Those that do not pass, decided with this entry.
   std::set<Seq> modified_;
+  // What the broker has to say of a change, by outbox item: of which message, and to whom.
+  std::map<uint64_t, std::pair<Seq, std::string>> changes_;
 };
 
 // What answers to the message must have of confidence, in parts per million, or people decide.

@@ -46,6 +46,10 @@ void RequestChecks::begin(const Step& step, const core::Send& command) {
                             is_tried ? core::OnTimeout::retry : e.on_timeout,
                             0,
                             is_stage};
+    if (!is_stage) {
+      model_.messages.at(seq).timeout = timeout;
+      model_.messages.at(seq).on_timeout = model_.requests[seq].on_timeout;
+    }
     model_.coverage.count("pattern", "request");
   }
 }
@@ -121,7 +125,30 @@ void RequestChecks::start_timer(Seq seq, Seq held) {
   }
 }
 
-bool RequestChecks::try_again(Seq seq, const std::string& by) {
+// What was waited for before is waited for again, and the answer of another stops no timer.
+void RequestChecks::reassign(Seq seq, bool is_moved) {
+  SentMessage& sent = model_.messages.at(seq);
+  const auto at = model_.requests.find(seq);
+  if (at == model_.requests.end() && sent.timeout.us > 0) {
+    model_.requests[seq] = {
+        sent.sender, model_.now + sent.timeout, sent.timeout, sent.on_timeout, 0, false};
+    sent.timed_out = false;
+    sent.answered = false;
+    sent.asks = false;  // Its thread does not wait for it again.
+    model_.coverage.count("timer", "of a task that failed");
+  } else if (at != model_.requests.end() && at->second.held.n != 0 && at->second.held != seq &&
+             is_moved) {
+    Request& request = at->second;
+    request.held = {};
+    request.left = {};
+    request.pauses = false;
+    request.reported = false;
+    request.due = model_.now + request.timeout;
+    model_.coverage.count("timer", "of another");
+  }
+}
+
+bool RequestChecks::try_again(Seq seq, const std::string& by, bool is_wish) {
   const auto at = find_waiting(seq);
   if (at == model_.requests.end()) {
     return false;
@@ -132,7 +159,7 @@ bool RequestChecks::try_again(Seq seq, const std::string& by) {
                         model_.asked_alone(asked) == by;
   const auto pause = is_tried ? pause_of(seq, request, model_.rules) : std::nullopt;
   if (!pause) {
-    const bool is_last = is_tried && request.on_timeout == core::OnTimeout::retry;
+    const bool is_last = is_tried && !is_wish && request.on_timeout == core::OnTimeout::retry;
     model_.coverage.count("failure", is_last ? "of the last try" : "passed on");
     if (is_last) {
       expect_failure(seq);

@@ -38,10 +38,13 @@ class RequestChecks {
   void stop_timer(Seq request, Seq held);
   void start_timer(Seq request, Seq held);
   // Its receiver `by` reports a failure that another try may mend: there is one, or it was the last
-  // and the broker tells that. False: the failure passes on as it is.
-  bool try_again(Seq request, const std::string& by);
+  // and the broker tells that. False: the failure passes on as it is, or `is_wish`: it was the last,
+  // and its sender wants people to approve it.
+  bool try_again(Seq request, const std::string& by, bool is_wish);
   // Its receiver gets more time for it.
   void extend(const Step& step, Seq request, core::Duration more);
+  // Its task goes to an agent; is_moved: another than the one who had it.
+  void reassign(Seq request, bool is_moved);
   // True when the request stands still for an answer of this agent.
   bool is_held_by(Seq request, const std::string& sender) const;
   // What is waited for, of a request whose answer `held` people do not allow.

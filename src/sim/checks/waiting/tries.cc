@@ -20,7 +20,9 @@ void TryChecks::learn_message(const Step& step, const core::Send& command) {
   const core::Envelope& e = command.envelope;
   if (answers_.question().n != 0 && e.status == core::Status::error && e.is_recoverable &&
       step.entry.actor != core::broker_name) {
-    failure_ = Failure{.question = answers_.question(), .answer = step.entry.seq};
+    failure_ = Failure{.question = answers_.question(),
+                       .answer = step.entry.seq,
+                       .is_wish = e.needs_approval == core::NeedsApproval::message};
   }
 }
 
@@ -61,7 +63,7 @@ void TryChecks::finish(const Step& step) {
 void TryChecks::judge() {
   failure_->is_judged = true;
   SentMessage& answer = model_.messages.at(failure_->answer);
-  if (!requests_.try_again(failure_->question, answer.sender)) {
+  if (!requests_.try_again(failure_->question, answer.sender, failure_->is_wish)) {
     return;
   }
   answer.is_superseded = true;

@@ -29,6 +29,7 @@ class TryChecks {
   struct Failure {
     Seq question;
     Seq answer;
+    bool is_wish = false;  // Its sender wants people to approve it.
     bool is_judged = false;
   };
 
