@@ -153,9 +153,8 @@ TEST(Waiters, ThoseWhoWaitLeaveOneByOne) {
 TEST(Waiters, AnApprovalWakesThoseWhoWaitForItOrForAny) {
   Bench bench;
   bench.act(core::broker_name,
-            core::Register{.name = "human:mia",
-                           .kind = core::PrincipalKind::human,
-                           .rights = {"approver"}});
+            core::Register{
+                .name = "human:mia", .kind = core::PrincipalKind::human, .rights = {"approver"}});
   std::vector<int> woken;
   bench.waiters.on_approval(workspace_first, 1, [&woken] { woken.push_back(1); });
   bench.waiters.on_approval(workspace_first, 2, [&woken] { woken.push_back(2); });

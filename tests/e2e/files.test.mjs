@@ -193,9 +193,19 @@ describe('files', () => {
     const shared = new Desk(world.root, 'broadcast');
     await shared.holds(`${news.id}.json`, 'announcements');
     assert.deepEqual(world.sub.list(), []);
-    const more = message(sub, 'broadcast', { type: 'response', subject: 'me too', body: { summary: 'moved' } });
+    const more = message(main, 'broadcast', { type: 'response', subject: 'once more', body: { summary: 'moved' } });
     shared.drop('announcements', more);
-    await until(async () => (await world.agents[main].inbox()).json.count === 1);
+    await until(async () => (await world.agents[sub].inbox()).json.count === 2);
+    assert.deepEqual(shared.list('announcements').sort(), [`${news.id}.json`, `${more.id}.json`].sort());
+  });
+
+  it('what a role does not allow is refused in a file, too (SQ-02)', async () => {
+    const world = await begin();
+    await world.sub.holds('.', 'outbox');
+    const handoff = message(sub, main, { type: 'handoff' });
+    world.sub.drop('outbox', handoff);
+    assert.equal((await world.sub.refused(`${handoff.id}.json`)).code, 'ROLE_FORBIDDEN');
+    assert.equal((await world.agents[main].inbox()).json.count, 0);
   });
 
   it('a broken file is moved aside, with a file that says what is wrong (SQ-11)', async () => {

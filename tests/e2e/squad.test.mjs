@@ -59,7 +59,8 @@ describe('a squad', () => {
     const { json: shown } = await boss.call('GET', `/v1/agents/${encodeURIComponent(sub)}`);
     assert.deepEqual([shown.dialect, shown.role, shown.spawner], ['squad', 'subagent', main]);
     const add = async (who, body) => (await who.call('POST', '/v1/agents', { body })).json.code;
-    assert.equal(await add(boss, { id: 'agent:main:main:2' }), 'FORBIDDEN');
+    assert.equal(await add(boss, { id: 'agent:main:main:2' }), 'BAD_REQUEST', 'a main has no spawner');
+    assert.equal(await add(boss, { id: 'agent:main:main:2', spawner: null }), 'FORBIDDEN');
     assert.equal(await add(boss, { id: 'agent:other:subagent:x' }), 'BAD_REQUEST', 'another owner');
     assert.equal(await add(boss, { id: 'agent:main:subagent:x', dialect: 'flow' }), 'BAD_REQUEST', 'a spawner is for squad');
     assert.equal(await add(boss, { id: 'eve', dialect: 'flow', spawner: null }), 'FORBIDDEN');

@@ -30,7 +30,7 @@ bool has_authority(const Agent& agent) {
 
 bool is_main_of(const Agent& agent, std::string_view owner) {
   const auto name = parse_role_name(agent.name);
-  return has_authority(agent) && agent.role == main_role && name && name->owner == owner;
+  return is_main(agent) && name && name->owner == owner;
 }
 
 std::string in_words(std::string_view role) { return "a " + std::string(role); }
@@ -240,6 +240,8 @@ bool matches_wildcard(std::string_view wildcard, std::string_view name) {
   return is_wildcard(wildcard) && name.size() >= wildcard.size() &&
          name.starts_with(wildcard.substr(0, wildcard.size() - 1));
 }
+
+bool is_main(const Agent& agent) { return has_authority(agent) && agent.role == main_role; }
 
 bool is_spawned_by(const Tables& t, AgentRef agent, AgentRef main) {
   const Agent& spawned = t.agents[agent];

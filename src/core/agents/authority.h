@@ -45,6 +45,7 @@ Checked check_standing(const Tables& tables, const Register& command);
 // so for those that it spawned, and nobody gains by it what a main has not: no other dialect, owner
 // or role, no capability, no right.
 Checked may_spawn(const ConstContext& context, const Register& command);
+bool is_main(const Agent& agent);
 bool is_spawned_by(const Tables& tables, AgentRef agent, AgentRef main);
 
 // Refuses what the sender's role does not allow, with the rule that it breaks.

@@ -141,8 +141,8 @@ void pass_answer(Dispatch& dispatch, const Approval& approval, MessageRef messag
   (void)enter_task(context, e, route, message, question);
 }
 
-// The work of its sender counts now (SP-10), if that is there. How sure it was nobody knows here any
-// more.
+// The work of its sender counts now (SP-10), if that is there. How sure it was nobody knows here
+// any more.
 void note_passed(Tables& t, const Approval& approval, MessageRef message, MessageRef question) {
   Agent& sender = t.agents[t.messages.message(message).sender];
   if (!sender.is_registered() || is_of_former(t, message)) {

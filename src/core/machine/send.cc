@@ -460,6 +460,11 @@ std::expected<MessageRef, Error> find_repeated(const Tables& t, const Envelope& 
 std::expected<void, Error> plan_stand_ins(const ConstContext& context, const Send& command,
                                           Route& route) {
   redirect_absent(context, command, route);
+  if (!route.redirected.empty()) {
+    if (auto good = check_authority(context, command.envelope, route); !good) {
+      return good;
+    }
+  }
   return check_hub(context, command, route);
 }
 

@@ -34,6 +34,12 @@ bool may_be_mended(const Envelope& answer) {
   return answer.status == Status::error && answer.is_recoverable;
 }
 
+// Whether the broker may say it of a worker in its own name: of what people decided it is the only
+// witness.
+bool is_sayable(std::string_view error_type) {
+  return !error_type.empty() && !error_type.starts_with("approval_");
+}
+
 // Who was to get the answer, which it was not handed to yet, does not.
 void withdraw_answer(Dispatch& dispatch, MessageRef answer, const std::string& why) {
   for (const DeliveryRef ref : open_of(dispatch.t, answer)) {
@@ -128,7 +134,7 @@ void fail_after_last_try(Context& context, MessageRef question, MessageRef answe
     return;
   }
   std::vector<Fact> facts = {
-      {"error_type", std::string(e.error_type.empty() ? "error" : e.error_type)},
+      {"error_type", std::string(is_sayable(e.error_type) ? e.error_type : "error")},
       {std::string(retry_count_fact), int64_t{request.retries}},
       {"is_recoverable", true},
       {"suggested_action", std::string("look at why it fails, or give it to another")},

@@ -1,189 +1,91 @@
 // SPDX-License-Identifier: Apache-2.0
 // The content of each type of message, as schemas/inbox/*.schema.json say it.
-#include <bitset>
-
+#include "dialect/content.h"
 #include "dialect/inbox/fields.h"
 #include "dialect/inbox/inbox.h"
-#include "dialect/reading.h"
 
 namespace parley::dialect::inbox {
 
 namespace {
 
-using base::Code;
 using lib::Json;
 using lib::JsonKind;
-
-enum class Shape : uint8_t {
-  name,
-  text,
-  any_text,
-  texts,
-  object,
-  percent,
-  count,
-  flag,
-  outcome,
-  trouble
-};
-
-struct Row {
-  Type type;
-  std::string_view within;  // the object in the content that it is a member of; empty: the content
-  std::string_view key;
-  Shape shape;
-  bool required = false;
-};
-
-constexpr auto rows = std::to_array<Row>({
-    {Type::task, "", "taskId", Shape::name, true},
-    {Type::task, "", "title", Shape::text, true},
-    {Type::task, "", "description", Shape::text, true},
-    {Type::task, "", "acceptanceCriteria", Shape::texts},
-    {Type::task, "", "context", Shape::object},
-    {Type::task, "context", "previousResults", Shape::any_text},
-    {Type::task, "context", "constraints", Shape::texts},
-    {Type::result, "", "taskId", Shape::name, true},
-    {Type::result, "", "status", Shape::outcome, true},
-    {Type::result, "", "result", Shape::any_text, true},
-    {Type::result, "", "artifacts", Shape::texts},
-    {Type::result, "", "blockers", Shape::texts},
-    {Type::result, "", "metrics", Shape::object},
-    {Type::result, "metrics", "timeSpent", Shape::any_text},
-    {Type::result, "metrics", "tokensUsed", Shape::count},
-    {Type::status, "", "taskId", Shape::name},
-    {Type::status, "", "progress", Shape::percent},
-    {Type::status, "", "currentPhase", Shape::any_text},
-    {Type::status, "", "eta", Shape::any_text},
-    {Type::status, "", "notes", Shape::any_text},
-    {Type::error, "", "taskId", Shape::name},
-    {Type::error, "", "errorType", Shape::trouble, true},
-    {Type::error, "", "description", Shape::text, true},
-    {Type::error, "", "recoverable", Shape::flag},
-    {Type::error, "", "suggestedAction", Shape::any_text},
-});
 
 constexpr std::array<Word<bool>, 3> troubles = {
     {{"blocked", true}, {"failed", true}, {"timeout", true}}};
 
-std::string wanted(Shape shape) {
-  switch (shape) {
-    case Shape::name:
-      return "a string of 1 to 256 bytes";
-    case Shape::text:
-      return "a string that is not empty";
-    case Shape::any_text:
-      return "a string";
-    case Shape::texts:
-      return "an array of strings";
-    case Shape::object:
-      return "an object";
-    case Shape::percent:
-      return "a number from 0 to 100";
-    case Shape::count:
-      return "an integer from 0 to 2^63-1";
-    case Shape::flag:
-      return "true or false";
-    case Shape::outcome:
-      return one_of(outcomes);
-    case Shape::trouble:
-      return one_of(troubles);
-  }
-  return "";
+bool is_text(Json value) { return value.as_string().has_value(); }
+
+template <class T, size_t n>
+bool is_word(Json value, const std::array<Word<T>, n>& words) {
+  return find_word(words, value.as_string().value_or("")) != nullptr;
 }
 
-bool fits(Shape shape, Json value) {
-  const auto text = value.as_string();
-  switch (shape) {
-    case Shape::name:
-      return text && !text->empty() && text->size() <= inbox_text_bytes_max;
-    case Shape::text:
-      return text && !text->empty();
-    case Shape::any_text:
-      return text.has_value();
-    case Shape::texts: {
-      bool all = value.kind() == JsonKind::array;
-      for (const Json element : value.elements()) {
-        all = all && element.as_string();
-      }
-      return all;
-    }
-    case Shape::object:
-      return value.is_object();
-    case Shape::percent: {
-      const auto number = value.as_double();
-      return number && *number >= 0 && *number <= 100;
-    }
-    case Shape::count: {
-      const auto number = value.as_int64();
-      return number && *number >= 0;
-    }
-    case Shape::flag:
-      return value.as_bool().has_value();
-    case Shape::outcome:
-      return text && find_word(outcomes, *text) != nullptr;
-    case Shape::trouble:
-      return text && find_word(troubles, *text) != nullptr;
-  }
-  return false;
-}
+namespace shape {
 
-std::string pointer_of(const Row& row) {
-  std::string pointer = "/content/";
-  pointer.append(row.within).append(row.within.empty() ? "" : "/").append(row.key);
-  return pointer;
-}
+constexpr Shape name = {"a string of 1 to 256 bytes", [](Json value) {
+                          const auto text = value.as_string();
+                          return text && !text->empty() && text->size() <= inbox_text_bytes_max;
+                        }};
+constexpr Shape text = {"a string that is not empty",
+                        [](Json value) { return !value.as_string().value_or("").empty(); }};
+constexpr Shape any_text = {"a string", is_text};
+constexpr Shape texts = {"an array of strings", [](Json value) {
+                           bool all = value.kind() == JsonKind::array;
+                           for (const Json element : value.elements()) {
+                             all = all && is_text(element);
+                           }
+                           return all;
+                         }};
+constexpr Shape object = {"an object", [](Json value) { return value.is_object(); }};
+constexpr Shape percent = {"a number from 0 to 100", [](Json value) {
+                             const auto number = value.as_double();
+                             return number && *number >= 0 && *number <= 100;
+                           }};
+constexpr Shape count = {"an integer from 0 to 2^63-1",
+                         [](Json value) { return value.as_int64().value_or(-1) >= 0; }};
+constexpr Shape flag = {"true or false", [](Json value) { return value.as_bool().has_value(); }};
+constexpr Shape outcome = {"one of complete, partial, blocked",
+                           [](Json value) { return is_word(value, outcomes); }};
+constexpr Shape trouble = {"one of blocked, failed, timeout",
+                           [](Json value) { return is_word(value, troubles); }};
 
-std::unexpected<Error> wrong(const Row& row, Json found) {
-  std::string detail = std::string(row.key) + ": wanted " + wanted(row.shape) + ", found ";
-  detail.append(found ? describe(found) : "nothing");
-  if (row.required) {
-    detail.append("; it is required");
-  }
-  return std::unexpected(Error{Code::validation_failed, std::move(detail), pointer_of(row)});
-}
+}  // namespace shape
 
-// The members of one object: the content, or one in it.
-std::expected<void, Error> check(Type type, std::string_view within, Json object) {
-  std::bitset<rows.size()> seen;
-  for (const lib::JsonMember& member : object.members()) {
-    for (size_t n = 0; n < rows.size(); ++n) {
-      const Row& row = rows[n];
-      if (row.type != type || row.within != within || row.key != member.key) {
-        continue;
-      }
-      if (seen.test(n)) {
-        return std::unexpected(Error{
-            Code::validation_failed,
-            std::string(row.key) + ": the member is there twice; leave one out", pointer_of(row)});
-      }
-      seen.set(n);
-      if (member.value.is_null() && !row.required) {
-        continue;
-      }
-      if (!fits(row.shape, member.value)) {
-        return wrong(row, member.value);
-      }
-      if (row.shape == Shape::object) {
-        if (auto good = check(type, row.key, member.value); !good) {
-          return good;
-        }
-      }
-    }
-  }
-  for (size_t n = 0; n < rows.size(); ++n) {
-    const Row& row = rows[n];
-    if (row.type == type && row.within == within && row.required && !seen.test(n)) {
-      return wrong(row, {});
-    }
-  }
-  return {};
-}
+constexpr uint32_t of(Type type) { return bit_of(static_cast<uint8_t>(type)); }
+
+constexpr auto rows = std::to_array<ContentRow>({
+    {of(Type::task), "", "taskId", &shape::name, true},
+    {of(Type::task), "", "title", &shape::text, true},
+    {of(Type::task), "", "description", &shape::text, true},
+    {of(Type::task), "", "acceptanceCriteria", &shape::texts},
+    {of(Type::task), "", "context", &shape::object},
+    {of(Type::task), "/context", "previousResults", &shape::any_text},
+    {of(Type::task), "/context", "constraints", &shape::texts},
+    {of(Type::result), "", "taskId", &shape::name, true},
+    {of(Type::result), "", "status", &shape::outcome, true},
+    {of(Type::result), "", "result", &shape::any_text, true},
+    {of(Type::result), "", "artifacts", &shape::texts},
+    {of(Type::result), "", "blockers", &shape::texts},
+    {of(Type::result), "", "metrics", &shape::object},
+    {of(Type::result), "/metrics", "timeSpent", &shape::any_text},
+    {of(Type::result), "/metrics", "tokensUsed", &shape::count},
+    {of(Type::status), "", "taskId", &shape::name},
+    {of(Type::status), "", "progress", &shape::percent},
+    {of(Type::status), "", "currentPhase", &shape::any_text},
+    {of(Type::status), "", "eta", &shape::any_text},
+    {of(Type::status), "", "notes", &shape::any_text},
+    {of(Type::error), "", "taskId", &shape::name},
+    {of(Type::error), "", "errorType", &shape::trouble, true},
+    {of(Type::error), "", "description", &shape::text, true},
+    {of(Type::error), "", "recoverable", &shape::flag},
+    {of(Type::error), "", "suggestedAction", &shape::any_text},
+});
 
 }  // namespace
 
 std::expected<Content, Error> read_content(Type type, Json object) {
-  if (auto good = check(type, "", object); !good) {
+  if (auto good = check_content(rows, static_cast<uint8_t>(type), object, "/content"); !good) {
     return std::unexpected(good.error());
   }
   const auto text = [&](std::string_view key) {

@@ -59,6 +59,8 @@ std::optional<double> read_confidence(Json value) {
   return good && percent <= all ? std::optional(percent / all) : std::nullopt;
 }
 
+namespace shape {
+
 constexpr Shape text = {"a string", is_text};
 constexpr Shape full_text = {"a text that says something", is_full_text};
 constexpr Shape texts = {"an array of strings", [](Json value) { return all_fit(value, is_text); }};
@@ -86,37 +88,39 @@ constexpr Shape external = {
     "a text that says what is done, an object, true or false",
     [](Json value) { return is_full_text(value) || value.is_object() || value.as_bool(); }};
 
+}  // namespace shape
+
 constexpr uint32_t of(Type type) { return bit_of(static_cast<uint8_t>(type)); }
 constexpr uint32_t every = (uint32_t{1} << types.size()) - 1;
 constexpr uint32_t asking = of(Type::handoff) | of(Type::query);
 constexpr uint32_t answering = of(Type::response) | of(Type::ack);
 
 constexpr auto rows = std::to_array<ContentRow>({
-    {asking, "", "task", &text},
-    {asking, "", "context", &text},
-    {asking, "", "constraints", &texts},
-    {asking, "", "deadline", &time},
-    {asking | answering, "", "artifacts", &texts},
-    {answering, "", "result", &text},
-    {answering, "", "summary", &text},
-    {answering, "", "notes", &text},
-    {answering, "", "evidence", &any_evidence},
-    {of(Type::challenge), "", "claim_challenged", &full_text, true},
-    {of(Type::challenge), "", "grounds", &full_text, true},
-    {of(Type::challenge), "", "evidence", &evidence, true},
-    {of(Type::challenge), "", "requested_action", &stance},
-    {of(Type::challenge), "", "severity", &severity},
-    {of(Type::escalation), "", "reason", &text},
-    {of(Type::escalation), "", "positions", &objects},
-    {of(Type::escalation), "/positions", "agent", &text},
-    {of(Type::escalation), "/positions", "position", &text},
-    {of(Type::escalation), "/positions", "evidence", &any_evidence},
-    {of(Type::escalation), "", "debate_log", &texts},
-    {of(Type::escalation), "", "recommended_action", &text},
-    {of(Type::escalation), "", "deadline", &text},
-    {every, "", "confidence", &ratio},
-    {every, "", "blocked_since", &time},
-    {every, "", "external_action", &external},
+    {asking, "", "task", &shape::text},
+    {asking, "", "context", &shape::text},
+    {asking, "", "constraints", &shape::texts},
+    {asking, "", "deadline", &shape::time},
+    {asking | answering, "", "artifacts", &shape::texts},
+    {answering, "", "result", &shape::text},
+    {answering, "", "summary", &shape::text},
+    {answering, "", "notes", &shape::text},
+    {answering, "", "evidence", &shape::any_evidence},
+    {of(Type::challenge), "", "claim_challenged", &shape::full_text, true},
+    {of(Type::challenge), "", "grounds", &shape::full_text, true},
+    {of(Type::challenge), "", "evidence", &shape::evidence, true},
+    {of(Type::challenge), "", "requested_action", &shape::stance},
+    {of(Type::challenge), "", "severity", &shape::severity},
+    {of(Type::escalation), "", "reason", &shape::text},
+    {of(Type::escalation), "", "positions", &shape::objects},
+    {of(Type::escalation), "/positions", "agent", &shape::text},
+    {of(Type::escalation), "/positions", "position", &shape::text},
+    {of(Type::escalation), "/positions", "evidence", &shape::any_evidence},
+    {of(Type::escalation), "", "debate_log", &shape::texts},
+    {of(Type::escalation), "", "recommended_action", &shape::text},
+    {of(Type::escalation), "", "deadline", &shape::text},
+    {every, "", "confidence", &shape::ratio},
+    {every, "", "blocked_since", &shape::time},
+    {every, "", "external_action", &shape::external},
 });
 
 // Of a challenge that lacks one of the three: it says nothing that could be answered.
@@ -199,10 +203,10 @@ std::expected<Body, Error> read_body(Type type, Json object) {
     body.status = result_in(object, results).value_or(core::Status::unset);
     body.stance = result_in(object, stances).value_or(core::Stance::unset);
     const Json proof = object.find("evidence");
-    if (body.stance == core::Stance::defend && (!proof || !evidence.fits(proof))) {
+    if (body.stance == core::Stance::defend && (!proof || !shape::evidence.fits(proof))) {
       return std::unexpected(Error{Code::validation_failed,
-                                   "evidence: wanted " + std::string(evidence.wanted) + ", found " +
-                                       (proof ? describe(proof) : "nothing") +
+                                   "evidence: wanted " + std::string(shape::evidence.wanted) +
+                                       ", found " + (proof ? describe(proof) : "nothing") +
                                        "; a defence without evidence is none",
                                    "/body/evidence"});
     }

@@ -98,19 +98,22 @@ bool may_be_flag(Json message) {
   bool has_violation = false;
   bool has_concern = false;
   for (const lib::JsonMember& member : message.members()) {
-    const std::string key = letters_of(member.key);
-    if (key == "messagetype" || key == "type") {
+    if (is_word(member.key, "messagetype") || is_word(member.key, "type")) {
       const auto* const word = find_word(types, member.value.as_string().value_or(""));
       is_other = is_other || (word != nullptr && word->value != Type::flag);
     }
     if (says_it_is_flag(member)) {
       return true;
     }
-    has_violation = has_violation || key == "violation" || key == "violationtype";
+    has_violation = has_violation || is_word(member.key, "violation") ||
+                    is_word(member.key, "violationtype");
     has_concern = has_concern || may_have_concern(member);
     // Of a message of another type the concern is set apart, and the rest is none.
+    if (!is_word(member.key, "flags")) {
+      continue;
+    }
     for (const lib::JsonMember& each : member.value.members()) {
-      has_concern = has_concern || (key == "flags" && is_concern(each) && says_concern(each.value));
+      has_concern = has_concern || (is_concern(each) && says_concern(each.value));
     }
   }
   return (has_violation || has_concern) && !is_other;

@@ -111,8 +111,7 @@ core::Register registration(Members& body, const core::Agent* before, std::strin
                             const Call& call) {
   const bool is_own_claim = !call.caller.is_admin();
   const core::Agent& asker = call.tables().agents[call.caller.ref];
-  const bool is_spawned =
-      is_own_claim && before == nullptr && core::policy_of(asker.dialect).has_authority;
+  const bool is_spawned = is_own_claim && before == nullptr && core::is_main(asker);
   core::Register command;
   const core::Dialect spoken = before != nullptr ? before->dialect
                                : is_spawned      ? asker.dialect

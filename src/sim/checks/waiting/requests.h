@@ -38,8 +38,8 @@ class RequestChecks {
   void stop_timer(Seq request, Seq held);
   void start_timer(Seq request, Seq held);
   // Its receiver `by` reports a failure that another try may mend: there is one, or it was the last
-  // and the broker tells that. False: the failure passes on as it is, or `is_wish`: it was the last,
-  // and its sender wants people to approve it.
+  // and the broker tells that. False: the failure passes on as it is, or `is_wish`: it was the
+  // last, and its sender wants people to approve it.
   bool try_again(Seq request, const std::string& by, bool is_wish);
   // Its receiver gets more time for it.
   void extend(const Step& step, Seq request, core::Duration more);
