@@ -73,6 +73,25 @@ describe('XD-04: a token that is good no more', () => {
     });
   }
 
+  // A wait shows what there is when it ends, so it ends with the right that it began with.
+  for (const [right, path, raise] of [
+    ['moderator', '/v1/moderation/flags?wait=60s', () => bo.call('POST', '/v1/moderation/flags', { body: { flag: 'SECRET', summary: 'SECRET' } })],
+    ['maintainer', '/v1/approvals?state=pending&wait=60s', () => bo.call('POST', '/v1/approvals', { body: { summary: 'SECRET' } })],
+  ]) {
+    it(`ends GET ${path} when the right ${right} is taken`, async () => {
+      const rights = (all) => broker.call('POST', '/v1/humans', { body: { name: 'tim', rights: all } });
+      const { json: { token } } = await rights([right]);
+      const pending = broker.call('GET', path, { token });
+      await until(waiting, (count) => count > 0);
+      await rights([]);
+      assert.ok((await raise()).status < 300);
+      const answer = await pending;
+      refused(answer);
+      assert.doesNotMatch(answer.text, /SECRET/);
+      await broker.call('DELETE', '/v1/agents/human:tim');
+    });
+  }
+
   // The answer is in line behind another's on the connection, so what becomes of it is known late:
   // when the name is another's, which has the message by a reading of its own.
   for (const [what, end] of Object.entries({
