@@ -141,7 +141,6 @@ struct Codec {
   // Of a message in this dialect; or in another one, whose body may say something in this one.
   using SetApart = std::optional<Apart> (*)(lib::Json message, bool is_own);
   Stated<SetApart> set_apart;
-
   Stated<Read> id;  // of a message, as the dialect writes it. Null: its sender's own, else its UUID
   // The key of the member `foreign` in Envelope::extra (dialect/foreign.h), in quotes.
   Stated<std::string_view> foreign_key;

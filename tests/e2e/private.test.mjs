@@ -238,7 +238,7 @@ describe('a private flag', () => {
 
   const values = () => ({
     id: ['1', '2', sent.id, String(sent.seq), completion, 'community', 'orchestrator'], taskId: ['1', sent.id], agent: ['community'],
-    topic: ['>', 'audit.event_logged'], name: ['gate'],
+    topic: ['>', 'audit.event_logged'], name: ['gate'], thread: ['THREAD-walked', sent.thread],
   });
   // The bodies of the walk are the examples of /openapi.json; names in them are those of this test.
   let made = 0;

@@ -18,7 +18,7 @@ enum class HoldReason : uint8_t {
   session_paused,  // released when the session is resumed or ends
   approval,        // until people have decided on the message (core/humans/held.h)
   challenge,       // until the debate ends that a reviewer opened (core/debates)
-  decision,        // from one receiver, until it was handed what people decided (core/humans/held.h)
+  decision,        // from one receiver, until it was handed what they decided (the same)
 };
 
 // `session_paused`, `approval`, `challenge`, `decision`.
@@ -78,15 +78,16 @@ class Holds {
       holds_.erase(at);
     }
   }
-  // The message is done with: those of sessions go. It may come to life again, and then the others
-  // count.
+  // The message is done with: those of sessions and debates go. It may come to life again, and then
+  // what people decide counts.
   void forget(Seq message) {
     const auto at = holds_.empty() ? holds_.end() : holds_.find(message);
     if (at == holds_.end()) {
       return;
     }
-    std::erase_if(at->second,
-                  [](const Hold& hold) { return hold.reason == HoldReason::session_paused; });
+    std::erase_if(at->second, [](const Hold& hold) {
+      return hold.reason == HoldReason::session_paused || hold.reason == HoldReason::challenge;
+    });
     if (at->second.empty()) {
       holds_.erase(at);
     }

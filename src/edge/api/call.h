@@ -61,8 +61,8 @@ struct Asker {
 struct Allowance {
   static constexpr size_t old_bytes_max = 4 * 1024 * 1024;
 
-  base::Looks looks{};                // for secrets in all that it says
-  size_t old_bytes = old_bytes_max;   // of messages on the disk that its own follow from
+  base::Looks looks{};               // for secrets in all that it says
+  size_t old_bytes = old_bytes_max;  // of messages on the disk that its own follow from
 };
 
 // One authenticated request on its way through a handler. The views are good only during the call
@@ -73,7 +73,7 @@ struct Call : Asker {
   std::vector<std::string> arguments;  // of the path, decoded: {id} in /v1/messages/{id}
   core::Via via = core::Via::http;
   Query query{};
-  lib::Json body{};     // unless the handler reads it
+  lib::Json body{};  // unless the handler reads it
   Allowance allowance{};
 
   const Asker& asker() const { return *this; }

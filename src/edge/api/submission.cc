@@ -232,9 +232,9 @@ std::expected<core::Envelope, Error> Submissions::read_cause(const Principal& ca
                                                              const Submission& submission,
                                                              base::Seq seq) {
   const node::Records& records = context_.broker.records();
-  size_t* const left =
-      submission.allowance == nullptr || records.is_warm(seq) ? nullptr
-                                                              : &submission.allowance->old_bytes;
+  size_t* const left = submission.allowance == nullptr || records.is_warm(seq)
+                           ? nullptr
+                           : &submission.allowance->old_bytes;
   if (left != nullptr && *left == 0) {
     return std::unexpected(Error{Code::overloaded,
                                  "the messages of this request follow from old ones of more than " +

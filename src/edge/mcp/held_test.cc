@@ -9,8 +9,10 @@ namespace {
 
 class McpHeld : public McpServer {
  public:
-  McpHeld() : McpServer({.held_bytes_max = 10'000, .kept_bytes_max = 1'000,
-                         .kept_bytes_of_principal_max = 5'000}) {
+  McpHeld()
+      : McpServer({.held_bytes_max = 10'000,
+                   .kept_bytes_max = 1'000,
+                   .kept_bytes_of_principal_max = 5'000}) {
     server_.add({.tools = {{.name = "big",
                             .title = {},
                             .description = "Says much",
@@ -21,17 +23,15 @@ class McpHeld : public McpServer {
                            {.name = "remind",
                             .title = {},
                             .description = "Is answered before what it waits for",
-                            .handler =
-                                [this](const CallContext& context) {
-                                  context.call.at(clock_.now() + base::hours(1),
-                                                  [this] { ++reminded_; });
-                                  context.call.done(tool_text("at once"));
-                                }}}});
+                            .handler = [this](const CallContext& context) {
+                              context.call.at(clock_.now() + base::hours(1),
+                                              [this] { ++reminded_; });
+                              context.call.done(tool_text("at once"));
+                            }}}});
   }
 
   static std::string waiting(std::string_view id, size_t bytes) {
-    return call(id, "wait",
-                R"("arguments":{"text":")" + std::string(bytes, 'x') + R"("})");
+    return call(id, "wait", R"("arguments":{"text":")" + std::string(bytes, 'x') + R"("})");
   }
   static std::string batch(std::string_view tool, int count, std::string_view last = {}) {
     std::string all = "[";
@@ -64,8 +64,7 @@ TEST_F(McpHeld, WhatAnotherPrincipalKeepsIsItsOwn) {
 
 TEST_F(McpHeld, ACallInTheModernEraKeepsNoMoreEither) {
   const std::string state = R"("arguments":{},"inputResponses":{"a":{"text":")";
-  const auto at =
-      modern_call("wait", "{}", state + std::string(11'000, 'x') + R"("}})");
+  const auto at = modern_call("wait", "{}", state + std::string(11'000, 'x') + R"("}})");
   EXPECT_TRUE(has(text(at), "mcp.held_bytes_max")) << text(at).substr(0, 300);
   EXPECT_EQ(server_.held_bytes(), 0u);
 }

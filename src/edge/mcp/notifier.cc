@@ -49,9 +49,10 @@ void Notifier::list_changed(ChangeNotice::Kind list) {
 
 void Notifier::send_due() {
   if (std::exchange(state_.notices_due, false)) {
-    state_.notices_due = state_.subscriptions.flush([this](uint64_t subscriber, const ChangeNotice& notice) {
-      return send(subscriber, notice);
-    });
+    state_.notices_due =
+        state_.subscriptions.flush([this](uint64_t subscriber, const ChangeNotice& notice) {
+          return send(subscriber, notice);
+        });
   }
 }
 

@@ -23,7 +23,8 @@ namespace parley::edge::mcp {
 
 // Why, where a principal may hold no more.
 inline constexpr std::string_view held_too_much =
-    "the calls that are not answered yet hold too much together (mcp.held_bytes_max): wait for some "
+    "the calls that are not answered yet hold too much together (mcp.held_bytes_max): wait for "
+    "some "
     "of their answers";
 
 struct ServerOptions {

@@ -104,7 +104,10 @@ void Admin::go_on() {
   Agent::Profile profile = change.next.value_or(agent.profile());
   if (change.is_new && profile.way != Agent::Way::mcp && !change.next) {
     // The next one of the name may speak another language.
-    profile.dialect = random_dialect(run_.random());
+    const std::string next = random_dialect(run_.random());
+    // The names of squad are of squad alone.
+    const bool is_squad = profile.dialect == "squad";
+    profile.dialect = is_squad || next == "squad" ? profile.dialect : next;
     profile.role = random_role(profile.dialect, run_.random());
     change.next = profile;
   }

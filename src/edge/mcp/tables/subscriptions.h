@@ -39,8 +39,8 @@ class Subscriptions {
   std::vector<std::string> of(uint64_t subscriber) const;
   bool is_empty() const { return listeners_.empty(); }
 
-  // Gives `send` some of the notices, those of each subscriber in turn, and drops those for which it
-  // returns true. Whether there are more that it was not asked about since it last took one.
+  // Gives `send` some of the notices, those of each subscriber in turn, and drops those for which
+  // it returns true. Whether there are more that it was not asked about since it last took one.
   using Send = std::function<bool(uint64_t subscriber, const ChangeNotice& notice)>;
   bool flush(const Send& send);
 

@@ -50,8 +50,11 @@ int32_t decided_below(const core::Envelope& e) {
   if (!core::asks(e.kind)) {
     return 0;
   }
-  return e.needs_approval == core::NeedsApproval::answer ? all_answers
-                                                         : std::max(e.confidence_ppm, 0);
+  if (e.needs_approval == core::NeedsApproval::answer) {
+    return all_answers;
+  }
+  // In squad who asks says how sure it is itself.
+  return e.dialect == core::Dialect::squad ? 0 : std::max(e.confidence_ppm, 0);
 }
 
 bool is_withdrawn(const SentMessage& sent) {
