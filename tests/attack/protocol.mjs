@@ -143,9 +143,9 @@ async function costlyBatches(g) {
 }
 
 export const protocol = [
-  { name: 'mcp_open_calls', issue: 'new', does: '{} calls of MCP that wait, each with 1.9 MB in arguments, answers, token, name or trace', many: [64, 256], run: openCalls },
+  { name: 'mcp_open_calls', issue: 'new', long: true, does: '{} calls of MCP that wait, each with 1.9 MB in arguments, answers, token, name or trace', many: [64, 256], run: openCalls },
   { name: 'mcp_over_calls', issue: 'new', does: 'calls of MCP that are over at once, and what they leave', many: [50, 2_000], run: overCalls },
-  { name: 'mcp_batches', issue: 'new', does: 'arrays of 99 calls that read 1 MB each, and {} sessions that keep what they got', many: [16, 60], run: batches },
+  { name: 'mcp_batches', issue: 'new', long: true, does: 'arrays of 99 calls that read 1 MB each, and {} sessions that keep what they got', many: [16, 60], run: batches },
   { name: 'mcp_listeners', issue: 'new', does: '4 agents listen on {} streams each to 256 spellings of a thread', many: [32, 64], run: listeners },
   { name: 'costly_batches', issue: 'new', does: '{} batches of 1,000 that follow from an old message of 1 MB, or repeat one with a long receipt', many: [2, 8], run: costlyBatches },
 ];
